@@ -1,0 +1,81 @@
+package dag
+
+// Name is what an expression may read, split after the first dot:
+// {"item", ""}, {"artifact", "verifier"}, {"finding", "R_SCHEMA"}.
+type Name struct {
+	Root   string
+	Member string
+}
+
+// String is the name as it is written in a pipeline.
+func (n Name) String() string {
+	if n.Member == "" {
+		return n.Root
+	}
+	return n.Root + "." + n.Member
+}
+
+// Scope answers the names that an expression reads. Variables and locals are
+// folded into the expression when the pipeline is loaded; a Scope never sees them.
+type Scope interface {
+	// Lookup gives the document of a name, the zero Doc for null. A value that
+	// is no stored document (outcome.x, pass, finding.X, run) comes as its JSON
+	// with a zero Digest. An error is infrastructure: a document that is gone.
+	Lookup(Name) (Doc, error)
+}
+
+// Seen is one value that a decision read: the path as written and its JSON.
+type Seen struct {
+	Path string // "item.cat"
+	JSON []byte // "\"music\""; "null" where it is absent; cut at 256 bytes
+}
+
+// Expr is an expression of a pipeline, checked against everything that is known
+// before a run. internal/lang implements it; it is immutable and may be used by
+// several goroutines. Errors of evaluation are *Failure with code E_EXPR
+// (content), errors of the Scope are passed on as they are.
+type Expr interface {
+	// Bool evaluates to a bool that is one, not something that converts to it.
+	// With seen not nil, what was read is appended to it.
+	Bool(s Scope, seen *[]Seen) (bool, error)
+	// Text evaluates to a text.
+	Text(Scope) (string, error)
+	// Doc evaluates to a document: plain names and object constructors of plain
+	// paths are spliced byte for byte, and a plain name keeps its digest.
+	Doc(Scope) (Doc, error)
+	// Names lists what it reads, in order of appearance, each once.
+	Names() []Name
+	// Digest identifies the expression in normal form: source text without
+	// comments and layout, with the values of variables and locals in it.
+	Digest() Digest
+	// Pos is where it stands.
+	Pos() Pos
+	// String is the source text, one line.
+	String() string
+}
+
+// Pos is a place in a file of the pipeline.
+type Pos struct {
+	File   string `json:"file"` // relative to the pipeline's directory
+	Line   int    `json:"line"` // from 1
+	Column int    `json:"column"`
+}
+
+// String is "file:line,column", the form that diagnostics print.
+func (p Pos) String() string {
+	if p.File == "" {
+		return ""
+	}
+	return p.File + ":" + itoa(p.Line) + "," + itoa(p.Column)
+}
+
+// Schema is a compiled JSON Schema (2020-12).
+type Schema interface {
+	// Validate checks a document in canonical form. The error says what is
+	// wrong, where (JSON Pointer) and what was expected; nil means it fits.
+	Validate(canonical []byte) error
+	// Source is the schema's own text in canonical form, its digest with it.
+	Source() Doc
+	// Name is the file it came from, for messages.
+	Name() string
+}

@@ -1,0 +1,94 @@
+package dag
+
+import "time"
+
+// Item is one JSON document on its way through the pipeline.
+type Item struct {
+	Key    string // unique in its run, at most 256 bytes, no control characters
+	Origin Doc
+}
+
+// StepKind says what is to be done now.
+type StepKind int
+
+const (
+	DoVisit StepKind = iota + 1 // run Step.Stage on Step.Input, then Apply(Visited)
+	DoGate                      // hand the item to the gate, then Apply(Judged)
+	DoSpawn                     // start Step.Children; this item is Expanded
+	DoWait                      // a person must answer (ask)
+	DoStop                      // a route stopped the item, or it failed: tell the gate, then Apply(Judged)
+	Done                        // nothing more; Step.End tells how it ended
+)
+
+// Step is what Traversal.Next asks for.
+type Step struct {
+	Kind  StepKind
+	Stage *Stage // DoVisit
+	Pass  int    // DoVisit: from 1
+	Input Doc    // DoVisit
+	// Before is the item before the visit, for the mask. DoVisit.
+	Before Doc
+
+	As     Triage   // DoGate: only record this; empty: run the checks
+	Code   Code     // DoGate with As, DoStop
+	End    End      // DoStop: Rejected or Failed. Done: how it ended
+	Status string   // DoStop
+	Failed *Failure // DoStop after a failure that nothing routed
+
+	Children []Child // DoSpawn
+}
+
+// Child is an item that a fan-out makes.
+type Child struct {
+	Key  string // "parent/key"
+	Item Doc    // its element
+}
+
+// Event tells a Traversal what came of its last step: *Visited, *Judged or *Spawned.
+type Event interface{ event() }
+
+// Visited is the end of a visit.
+type Visited struct {
+	Word     string // the outcome as the plugin said it; empty: none said
+	Output   Doc    // null where Failure is set
+	Failure  *Failure
+	Findings []PluginFinding
+	Action   Digest
+	Facts    Facts
+}
+
+// PluginFinding is a finding in the plugin's own word.
+type PluginFinding struct {
+	Word     string   `json:"word"`
+	Triage   Triage   `json:"triage,omitempty"`
+	Figure   *float64 `json:"figure,omitempty"`
+	Evidence string   `json:"evidence,omitempty"`
+}
+
+// Facts are what the engine knows of a visit, for the trail. They decide nothing.
+type Facts struct {
+	Model     string    `json:"model,omitempty"`
+	StartedAt time.Time `json:"started_at,omitzero"` // of the execution that was paid for, also where it was answered from staging
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	Reused    bool      `json:"reused,omitempty"` // answered from staging
+	Calls     int       `json:"calls,omitempty"`
+	Input     int       `json:"input_tokens,omitempty"`
+	Cached    int       `json:"cached_input_tokens,omitempty"`
+	OutTokens int       `json:"output_tokens,omitempty"`
+}
+
+// Judged is the gate's word on an item that was handed to it or stopped.
+type Judged struct {
+	End      End
+	Codes    []Code
+	Findings []Finding
+	Record   string // id of the accepted record
+	Message  string
+}
+
+// Spawned says that the children were started.
+type Spawned struct{}
+
+func (*Visited) event() {}
+func (*Judged) event()  {}
+func (*Spawned) event() {}
