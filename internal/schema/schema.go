@@ -1,0 +1,155 @@
+// Package schema compiles JSON Schema (2020-12) and validates documents in
+// canonical form against it.
+//
+// It is called by internal/lang when a pipeline is loaded, by the engine for
+// every output of a stage that declares a schema, and by the gate's schema
+// check.
+//
+// It refuses other drafts, references to anything but the schema itself (no
+// file and no address is ever read on a schema's word), and patterns that
+// could backtrack: RE2 is the only engine.
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/canon"
+)
+
+// Schema is a compiled schema. It is immutable and may be used by several
+// goroutines.
+type Schema struct {
+	name     string
+	source   dag.Doc
+	compiled *jsonschema.Schema
+}
+
+var _ dag.Schema = (*Schema)(nil)
+
+// base is where a schema stands for the library. The scheme has no loader, so
+// a relative reference to another file cannot be read.
+const base = "penstock:/schema.json"
+
+// draft is the only one that is read. Left out, it is meant.
+const draft = "https://json-schema.org/draft/2020-12/schema"
+
+// Compile reads the JSON Schema that stands in source. The name is the file it
+// came from, for messages only.
+func Compile(name string, source []byte) (s *Schema, err error) {
+	// The library panics on some schemas that are wrong in several ways at
+	// once; whoever wrote the schema must see a complaint, not a crash.
+	defer func() {
+		if r := recover(); r != nil {
+			s, err = nil, fmt.Errorf("%s is not a JSON Schema that can be read: %v", name, r)
+		}
+	}()
+	canonical, err := canon.Canonical(nil, source)
+	if err != nil {
+		return nil, fmt.Errorf("%s is not strict JSON: %w", name, err)
+	}
+	var doc any
+	if err := json.Unmarshal(canonical, &doc); err != nil {
+		return nil, fmt.Errorf("%s is not JSON: %w", name, err)
+	}
+	if err := onlyDraft(name, doc); err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(closed{})
+	if err := c.AddResource(base, doc); err != nil {
+		return nil, fmt.Errorf("%s is not a JSON Schema: %w", name, err)
+	}
+	compiled, err := c.Compile(base)
+	if err != nil {
+		return nil, compileError(name, err)
+	}
+	return &Schema{name: name, source: dag.NewDoc(canonical), compiled: compiled}, nil
+}
+
+// closed loads nothing.
+type closed struct{}
+
+func (closed) Load(url string) (any, error) { return nil, &outsideError{url: url} }
+
+type outsideError struct{ url string }
+
+func (e *outsideError) Error() string {
+	return fmt.Sprintf("it refers to %q, which is outside the schema; copy what is needed into its \"$defs\" and refer to it as \"#/$defs/NAME\"", e.url)
+}
+
+func onlyDraft(name string, doc any) error {
+	switch doc := doc.(type) {
+	case bool:
+		return nil
+	case map[string]any:
+		said, ok := doc["$schema"]
+		if !ok {
+			return nil
+		}
+		if text, ok := said.(string); ok && strings.TrimSuffix(text, "#") == draft {
+			return nil
+		}
+		return fmt.Errorf("%s says \"$schema\": %v; only JSON Schema 2020-12 is read, write %q or leave it out", name, quoted(said), draft)
+	}
+	return fmt.Errorf("%s is not a JSON Schema: a schema is an object or a bool", name)
+}
+
+// compileError says in one line why the library refused a schema.
+func compileError(name string, err error) error {
+	var outside *outsideError
+	if errors.As(err, &outside) {
+		if rest, ok := strings.CutPrefix(outside.url, "penstock:/"); ok {
+			outside = &outsideError{url: rest}
+		}
+		return fmt.Errorf("%s cannot be used: %w", name, outside)
+	}
+	var meta *jsonschema.SchemaValidationError
+	var misfit *jsonschema.ValidationError
+	if errors.As(err, &meta) && errors.As(meta.Err, &misfit) {
+		return fmt.Errorf("%s is not a JSON Schema: %w", name, explain(misfit))
+	}
+	return fmt.Errorf("%s is not a JSON Schema: %s", name, strings.ReplaceAll(oneLine(err.Error()), base, "#"))
+}
+
+// canonical documents were read strictly before they came here: what was
+// looked for then need not be looked for again.
+var trusted = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+
+// Validate checks a document in canonical form. Numbers are read as doubles,
+// which is what canonical form is written from. The error is a *Misfit.
+func (s *Schema) Validate(canonical []byte) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &Misfit{Reason: fmt.Sprintf("the document could not be checked against %s: %v", s.name, r)}
+		}
+	}()
+	var doc any
+	if err := json.Unmarshal(canonical, &doc, trusted); err != nil {
+		return &Misfit{Reason: "the document is not JSON: " + oneLine(err.Error())}
+	}
+	err = s.compiled.Validate(doc)
+	if err == nil {
+		return nil
+	}
+	var misfit *jsonschema.ValidationError
+	if errors.As(err, &misfit) {
+		return explain(misfit)
+	}
+	return &Misfit{Reason: oneLine(err.Error())}
+}
+
+// Source is the schema's text in canonical form.
+func (s *Schema) Source() dag.Doc { return s.source }
+
+// Name is the file that the schema came from.
+func (s *Schema) Name() string { return s.name }
+
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
