@@ -1,0 +1,154 @@
+package text
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// Leak reports whether the needle, an answer, can be read in the haystack, its
+// question:
+//
+//  1. The needle's words are those of its normal form less a leading article,
+//     unless one English function word remains: The Who stays the who. A needle
+//     without words leaks nowhere.
+//  2. A needle in a script without spaces is searched for without spaces.
+//  3. A needle that is one function word or one letter must occur in the same
+//     case, and not as the unquoted first word of a sentence: US is not leaked by
+//     "Tell us". This holds for U.S. as well, whose letters joined are such a word.
+//  4. Else it leaks where its words stand as a run of whole words: Iran is not
+//     in Iranian, 4 is neither in 1984 nor in 4x100.
+//  5. Else it leaks where it equals a run of words when both are joined
+//     (Spider-Man, Spiderman), but not if it is made of digits only (3.14, 314).
+func Leak(needle, haystack string) bool {
+	normal := Normalize(needle)
+	words := strings.Fields(normal)
+	cut := false
+	if rest := withoutArticle(normal); rest != normal && !functionWords[rest] {
+		words, cut = words[1:], true
+	}
+	if len(words) == 0 {
+		return false
+	}
+	whole := strings.Join(words, "")
+	question := Normalize(haystack)
+	if strings.ContainsFunc(whole, isUnspaced) {
+		return strings.Contains(joined(question), whole)
+	}
+	short := functionWords[whole] || isOneLetter(whole)
+	if short && len(words) == 1 {
+		return leaksInCase(needle, haystack, cut)
+	}
+	tokens := strings.Fields(question)
+	if containsRun(tokens, words) {
+		return true
+	}
+	if short {
+		return leaksInCase(needle, haystack, cut)
+	}
+	if !strings.ContainsFunc(whole, func(r rune) bool { return !unicode.IsNumber(r) }) {
+		return false
+	}
+	return containsJoined(tokens, whole)
+}
+
+func isOneLetter(s string) bool {
+	r, size := utf8.DecodeRuneInString(s)
+	return size == len(s) && unicode.IsLetter(r)
+}
+
+// containsJoined reports whether some run of tokens, joined, is whole.
+func containsJoined(tokens []string, whole string) bool {
+	for i := range tokens {
+		rest := whole
+		for _, token := range tokens[i:] {
+			var ok bool
+			if rest, ok = strings.CutPrefix(rest, token); !ok {
+				break
+			}
+			if rest == "" {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// rawToken is a word as it is written, and whether it opens a sentence without a
+// quotation mark before it.
+type rawToken struct {
+	text  string
+	opens bool
+}
+
+// leaksInCase is rule 3, on NFKC without folding.
+func leaksInCase(needle, haystack string, withoutFirst bool) bool {
+	var want strings.Builder
+	for i, token := range rawTokens(needle) {
+		if i > 0 || !withoutFirst {
+			want.WriteString(token.text)
+		}
+	}
+	for _, token := range rawTokens(haystack) {
+		if !token.opens && token.text == want.String() {
+			return true
+		}
+	}
+	return false
+}
+
+func rawTokens(s string) []rawToken {
+	var out []rawToken
+	opens, start := true, -1
+	s = dropFormat(norm.NFKC.String(strings.ToValidUTF8(s, "\uFFFD")))
+	end := func(i int) {
+		if start >= 0 {
+			out = append(out, rawToken{text: s[start:i], opens: opens})
+			opens, start = false, -1
+		}
+	}
+	for i, r := range s {
+		switch {
+		case isWord(r):
+			if start < 0 {
+				start = i
+			}
+		default:
+			end(i)
+			switch {
+			case r == '.' || r == '!' || r == '?' || r == '…':
+				opens = true
+			case isQuote(r):
+				opens = false
+			}
+		}
+	}
+	end(len(s))
+	return out
+}
+
+func isQuote(r rune) bool {
+	return isApostrophe(r) || r == '"' || r == '*' || r == '_' || unicode.In(r, unicode.Pi, unicode.Pf)
+}
+
+// functionWords are the English words that carry no answer unless they are one.
+var functionWords = wordSet(`
+a about above after again against all also am an and any are as at
+be because been before being below between both but by
+can could did do does doing down during each either every
+few for from further had has have having he her here hers herself him himself his how
+i if in into is it its itself just may me might mine more most must my myself
+neither no nor not of off on once one only or other our ours out over own
+shall she should so some such than that the their theirs them themselves then there these they this those through to too
+under until up us very was we were what when where which while who whom whose why will with would
+yes you your yours yourself`)
+
+func wordSet(list string) map[string]bool {
+	out := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		out[word] = true
+	}
+	return out
+}
