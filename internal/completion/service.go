@@ -1,0 +1,278 @@
+package completion
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/plugins/proto"
+)
+
+// Where an answer came from, as the trail tells it.
+const (
+	OriginLive     = "live"
+	OriginCache    = "cache"
+	OriginCassette = "cassette"
+)
+
+// Caller makes one live attempt, with no retry of its own. An error is one of
+// the connection; what the provider says of itself stands in the reply.
+type Caller func(ctx context.Context, request *proto.CompletionRequest) (*proto.CompletionReply, error)
+
+// Cache keeps answers across runs under a digest of all that they depend on.
+// It is called by several goroutines at once; a Put that fails is its own
+// matter, since the answer is given all the same.
+type Cache interface {
+	Get(key dag.Digest) ([]byte, bool)
+	Put(key dag.Digest, answer []byte)
+}
+
+// ProviderInfo is what the service must know of a provider beyond its block.
+type ProviderInfo struct {
+	// Recipe identifies what answers: plugin, wire version, model, configuration.
+	// See Recipe. Answers of one recipe are never given for another.
+	Recipe dag.Digest
+}
+
+// Options of a Service.
+type Options struct {
+	Replay string // cassette to answer from; empty: none
+	Live   bool   // call the providers although Replay names a cassette
+	Record string // cassette to record answers to; empty: none
+
+	Cache     Cache                   // nil: none
+	Providers map[string]ProviderInfo // by name; one that is missing gets the recipe of its block
+	Budget    dag.Budget
+	Retry     dag.Retry        // of live calls; zero fields have defaults: 4 attempts, 500ms, 30s
+	MaxWait   time.Duration    // the longest Retry-After that is waited for; 0: a minute
+	Now       func() time.Time // nil: time.Now
+	Log       func(level, message string)
+}
+
+// Counters tell what a run's completions came to.
+type Counters struct {
+	Live     int // answers of providers
+	Cached   int // answers from the cache, those of an equal request in flight among them
+	Replayed int // answers from the cassette
+	Misses   int // requests that the cassette does not hold
+	Failed   int // requests that ended in another error
+	Calls    int // live attempts: what providers were asked, retries among them
+	Usage    Usage
+	USD      float64 // of those providers whose price is known
+}
+
+// Service answers the completions of one run. Several goroutines may use it.
+type Service struct {
+	options  Options
+	replay   *Cassette // nil: live
+	recorder *recorder // nil: nothing is recorded
+	budget   *budget
+	clock    clock
+	jitter   func(below time.Duration) time.Duration
+
+	mu        sync.Mutex
+	limiters  map[string]*limiter
+	flights   map[dag.Digest]*flight
+	counters  Counters
+	explained int
+}
+
+// New reads the cassettes that the options name. Close the Service, also to
+// have the recording put in order.
+func New(o Options) (*Service, error) {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = func(string, string) {}
+	}
+	if o.MaxWait == 0 {
+		o.MaxWait = time.Minute
+	}
+	o.Retry = withDefaults(o.Retry)
+	s := &Service{
+		options: o, budget: newBudget(o.Budget), clock: clock{now: o.Now, sleep: sleep}, jitter: fullJitter,
+		limiters: map[string]*limiter{}, flights: map[dag.Digest]*flight{},
+	}
+	if o.Replay != "" && !o.Live {
+		if o.Record != "" {
+			return nil, &dag.Error{Op: "record completions", Subject: o.Record, Kind: dag.KindConfig,
+				Err:  errors.New("nothing is called while " + o.Replay + " is replayed, so there is nothing to record"),
+				Hint: "penstock run --live --record " + o.Record}
+		}
+		cassette, err := ReadCassette(o.Replay)
+		if err != nil {
+			return nil, err
+		}
+		s.replay = cassette
+	}
+	if o.Record != "" {
+		r, err := newRecorder(o.Record)
+		if err != nil {
+			return nil, err
+		}
+		s.recorder = r
+	}
+	return s, nil
+}
+
+// Close ends the recording: the file is written anew, sorted, without doubles.
+func (s *Service) Close() error {
+	if s.recorder == nil {
+		return nil
+	}
+	return s.recorder.close()
+}
+
+// Counters tell what came of the requests so far.
+func (s *Service) Counters() Counters {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counters
+}
+
+// Recipe identifies what answers for a provider: its plugin (by digest, which
+// for a bundled one is that of its behaviour), the wire version that the
+// plugin speaks, the model and the configuration without secrets.
+func Recipe(p *dag.Provider, plugin dag.Digest, wireVersion string) dag.Digest {
+	parts := struct {
+		Config  dag.Digest `json:"config"`
+		Model   string     `json:"model"`
+		Plugin  dag.Digest `json:"plugin"`
+		Source  string     `json:"source"`
+		Command []string   `json:"command"`
+		Wire    string     `json:"wire"`
+	}{Config: p.Config.Digest, Model: p.Model, Plugin: plugin, Wire: wireVersion}
+	if plugin.IsZero() && p.Plugin != nil {
+		parts.Source, parts.Command = p.Plugin.Source, p.Plugin.Command
+	}
+	b, err := json.Marshal(parts)
+	if err != nil {
+		panic(fmt.Sprintf("completion: the parts of a recipe are plain text: %v", err))
+	}
+	return dag.Sum(b)
+}
+
+// Complete answers one request of a stage for a provider: from the cassette
+// while a run replays, else from the cache, else by calling. The reply is the
+// caller's own; an error stands in it, typed. caller may be nil under replay.
+func (s *Service) Complete(ctx context.Context, p *dag.Provider, caller Caller, wire *proto.CompletionRequest) *proto.CompletionReply {
+	request, err := NewRequest(wire)
+	if err != nil {
+		return s.failed(failure(proto.ProviderError_INVALID_REQUEST, err.Error()))
+	}
+	if s.replay != nil {
+		return s.replayed(request)
+	}
+	key, err := s.cacheKey(p, request)
+	if err != nil {
+		return s.failed(failure(proto.ProviderError_INVALID_REQUEST, err.Error()))
+	}
+	if reply, ok := s.cached(key); ok {
+		s.count(func(c *Counters) { c.Cached++ })
+		s.record(p, request, reply)
+		return reply.wire(OriginCache)
+	}
+	if caller == nil {
+		return s.failed(failure(proto.ProviderError_UNAVAILABLE, "provider "+p.Name+" was not started, and no cassette is replayed"))
+	}
+	return s.join(ctx, key, func(ctx context.Context) *proto.CompletionReply {
+		reply := s.call(ctx, p, caller, wire, request)
+		if reply.GetError() != nil {
+			return reply
+		}
+		kept := newReply(reply)
+		s.keep(key, &kept)
+		s.record(p, request, &kept)
+		reply.Origin = OriginLive
+		return reply
+	})
+}
+
+func (s *Service) replayed(r *Request) *proto.CompletionReply {
+	key, err := r.Key()
+	if err != nil {
+		return s.failed(failure(proto.ProviderError_INVALID_REQUEST, err.Error()))
+	}
+	if e, ok := s.replay.Lookup(key); ok {
+		s.count(func(c *Counters) { c.Replayed++ })
+		return e.Reply.wire(OriginCassette)
+	}
+	const explainedAtMost = 100 // each costs a comparison with all that is recorded
+	var explain bool
+	s.count(func(c *Counters) {
+		c.Misses++
+		explain = s.explained < explainedAtMost
+		s.explained++
+	})
+	message := fmt.Sprintf("no recorded completion answers this request (%s; only the first %d such requests are compared with it)", s.options.Replay, explainedAtMost)
+	if explain {
+		message = s.replay.explain(r)
+	}
+	return failure(proto.ProviderError_REPLAY_MISS, message)
+}
+
+// cacheKey covers all that the request on the wire depends on.
+func (s *Service) cacheKey(p *dag.Provider, r *Request) (dag.Digest, error) {
+	recipe := s.options.Providers[p.Name].Recipe
+	if recipe.IsZero() {
+		recipe = Recipe(p, dag.Digest{}, "")
+	}
+	b, err := r.canonical()
+	if err != nil {
+		return dag.Digest{}, fmt.Errorf("the request is not valid text: %w", err)
+	}
+	return dag.Sum(append(append([]byte("completion/1\n"), recipe[:]...), b...)), nil
+}
+
+func (s *Service) cached(key dag.Digest) (*Reply, bool) {
+	if s.options.Cache == nil {
+		return nil, false
+	}
+	b, ok := s.options.Cache.Get(key)
+	if !ok {
+		return nil, false
+	}
+	var r Reply
+	if err := json.Unmarshal(b, &r, json.RejectUnknownMembers(true)); err != nil || !whole(&r) {
+		s.options.Log("warn", "a cached completion cannot be read and is asked for anew: "+key.Short())
+		return nil, false
+	}
+	return &r, true
+}
+
+// keep caches an answer that is whole. One that was cut off or refused is
+// asked for anew by the next run: its settings may have changed, or its luck.
+func (s *Service) keep(key dag.Digest, r *Reply) {
+	if s.options.Cache == nil || !whole(r) {
+		return
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		s.options.Log("warn", "a completion cannot be cached: "+err.Error())
+		return
+	}
+	s.options.Cache.Put(key, b)
+}
+
+func whole(r *Reply) bool { return r.FinishReason == "stop" && r.Refusal == "" && r.text() != "" }
+
+func (s *Service) count(change func(*Counters)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change(&s.counters)
+}
+
+func (s *Service) failed(reply *proto.CompletionReply) *proto.CompletionReply {
+	s.count(func(c *Counters) { c.Failed++ })
+	return reply
+}
+
+func failure(kind proto.ProviderError_Kind, message string) *proto.CompletionReply {
+	return &proto.CompletionReply{Error: &proto.ProviderError{Kind: kind, Message: message}}
+}
