@@ -1,0 +1,174 @@
+package weburl
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func TestKey(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"G01 case and www", "HTTPS://WWW.Example.com/Posts/A/", "example.com/Posts/A"},
+		{"G03 sorted", "http://example.com/a?b=2&a=1", "example.com/a?a=1&b=2"},
+		{"G03 order of values kept", "http://example.com/a?a=2&a=1", "example.com/a?a=2&a=1"},
+		{"G04 default port", "https://example.com:443/a", "example.com/a"},
+		{"G04 other scheme", "http://example.com/a", "example.com/a"},
+		{"G04 other port", "http://example.com:8080/a", "example.com:8080/a"},
+		{"G05 case of the path", "http://example.com/posts/a", "example.com/posts/a"},
+		{"G07 no path", "https://example.com", "example.com"},
+		{"G07 slash", "https://example.com/", "example.com"},
+		{"G07 slashes", "https://example.com///", "example.com"},
+		{"G08 tracking", "https://example.com/a?UTM_Source=x&ID=1", "example.com/a?ID=1"},
+		{"G08 tracking in capitals", "https://EXAMPLE.com/A?SI=1", "example.com/A"},
+		{"G09 name alone", "https://example.com/a?x", "example.com/a?x="},
+		{"G09 empty query", "https://example.com/a?", "example.com/a"},
+		{"G12 broken escape", "https://example.com/a?bad=%zz&ok=1", "example.com/a?ok=1"},
+		{"fragment", "https://example.com/a#b?c", "example.com/a"},
+		{"credentials", "https://u:p@example.com/a", "example.com/a"},
+		{"final dot", "https://example.com./a", "example.com/a"},
+		{"IDN", "https://BÜCHER.example/a", "xn--bcher-kva.example/a"},
+		{"full width host", "https://ｅｘａｍｐｌｅ.com/", "example.com"},
+		{"soft hyphen", "https://exam\u00adple.com/", "example.com"},
+		{"escaped slash stays", "https://example.com/a%2fb", "example.com/a%2Fb"},
+		{"unreserved decoded", "https://example.com/%7Ea%41", "example.com/~aA"},
+		{"non-ASCII path", "https://example.com/é", "example.com/%C3%A9"},
+		{"dot segments", "https://example.com/a/./b/../c", "example.com/a/c"},
+		{"escaped dot segments", "https://example.com/a/%2e%2E/c", "example.com/c"},
+		{"above the root", "https://example.com/../../a", "example.com/a"},
+		{"stray percent", "https://example.com/100%", "example.com/100%25"},
+		{"plus and space", "https://example.com/?q=a+b&p=a%20b", "example.com?p=a+b&q=a+b"},
+		{"white space around", " https://example.com/a\n", "example.com/a"},
+		{"www alone", "https://www.com/", "www.com"},
+		{"decimal address", "http://2130706433/", "127.0.0.1"},
+		{"IPv6", "http://[2001:DB8::1]:81/", "[2001:db8::1]:81"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Key(tt.in)
+			if err != nil || got != tt.want {
+				t.Errorf("Key(%q) = %q, %v; want %q", tt.in, got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestKeyRefuses(t *testing.T) {
+	for _, tt := range []struct{ in, reason string }{
+		{"", "the URL is empty"},
+		{"file:///x.md", "the URL does not start with http:// or https://"},
+		{"mailto:x@y.z", "the URL does not start with http:// or https://"},
+		{"not a url", "the URL holds white space or a control character"},
+		{"//example.com/a", "the URL does not start with http:// or https://"},
+		{"http:/example.com", "the URL has no // after http:"},
+		{`http:\\example.com`, "the URL has no // after http:"},
+		{`http://example.com\a`, "the URL holds a backslash; write /"},
+		{"http:///a", "the URL has no host"},
+		{"http://a..b/", `the host "a..b" has an empty or overlong label`},
+		{"http://a:99999/", `"99999" is not a port`},
+		{"http://[fe80::1%25lo]/", `the host "[fe80::1%25lo]" is not an IPv6 address`},
+		{"http://a%zz/", `the host "a%zz" holds a broken escape`},
+		{"http://1.2.3.4.5/", `the host "1.2.3.4.5" ends in a number and is not an IPv4 address`},
+		{"http://a<b>/", `the host "a<b>" holds a character that no domain name has`},
+		{"http://a\x00b/", "the URL holds white space or a control character"},
+		{"http://\xff/", "the URL is not UTF-8"},
+	} {
+		if got, err := Key(tt.in); err == nil || err.Error() != tt.reason {
+			t.Errorf("Key(%q) = %q, %v; want the reason %q", tt.in, got, err, tt.reason)
+		}
+	}
+}
+
+func TestDomain(t *testing.T) {
+	for _, tt := range []struct{ name, in, want string }{
+		{"plain", "https://www.britannica.com/event/Fall-of-Constantinople-1453", "britannica.com"},
+		{"subdomain", "https://en.wikipedia.org/wiki/X", "wikipedia.org"},
+		{"other language", "https://de.wikipedia.org/wiki/X", "wikipedia.org"},
+		{"second level", "https://a.co.uk/", "a.co.uk"},
+		{"T32 private section", "https://a.github.io/x", "a.github.io"},
+		{"T32 its neighbour", "https://b.github.io/x", "b.github.io"},
+		{"T32 gov", "https://www.nps.gov/", "nps.gov"},
+		{"case and final dot", "https://WWW.EXAMPLE.COM./", "example.com"},
+		{"port", "http://example.com:8080/", "example.com"},
+		{"IDN", "https://www.bücher.example/", "xn--bcher-kva.example"},
+		{"T34 archived", "https://web.archive.org/web/20200101000000/https://www.nasa.gov/p", "nasa.gov"},
+		{"archived, slashes folded", "https://web.archive.org/web/2020id_/http:/www.nasa.gov/p", "nasa.gov"},
+		{"archived without scheme", "https://web.archive.org/web/2020/nasa.gov/p?x=1", "nasa.gov"},
+		{"archived twice", "https://web.archive.org/web/2020/https://web.archive.org/web/2019/https://nasa.gov", "nasa.gov"},
+		{"the archive itself", "https://web.archive.org/about", "archive.org"},
+		{"AMP cache", "https://www-nasa-gov.cdn.ampproject.org/c/s/www.nasa.gov/p", "nasa.gov"},
+		{"AMP viewer", "https://www.google.com/amp/s/www.nasa.gov/p", "nasa.gov"},
+		{"translated", "https://en-m-wikipedia-org.translate.goog/wiki/X?_x_tr_sl=auto", "wikipedia.org"},
+		{"translated with a hyphen", "https://my--site-org.translate.goog/", "my-site.org"},
+		{"unknown top level", "https://a.b.example/", "b.example"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := Domain(tt.in)
+			if err != nil || got != tt.want {
+				t.Errorf("Domain(%q) = %q, %v; want %q", tt.in, got, err, tt.want)
+			}
+		})
+	}
+}
+
+func TestDomainRefuses(t *testing.T) {
+	for _, tt := range []struct{ name, in, reason string }{
+		{"T30 credentials", "https://wikipedia.org@evil.com/x", "the URL holds credentials before its host"},
+		{"T30 address", "https://8.8.8.8/", "the host 8.8.8.8 is an IP address, which belongs to no domain"},
+		{"T30 single label", "https://localhost/", "the host localhost is a single label"},
+		{"T30 suffix", "https://co.uk/", "the host co.uk is a public suffix, which nobody owns"},
+		{"T30 scheme", "ftp://example.com/", "the URL does not start with http:// or https://"},
+		{"T29 empty", "", "the URL is empty"},
+		{"private suffix", "https://github.io/", "the host github.io is a public suffix, which nobody owns"},
+		{"decimal", "http://2130706433/", "the host 127.0.0.1 is an IP address, which belongs to no domain"},
+		{"hexadecimal", "http://0x7f.1/", "the host 127.0.0.1 is an IP address, which belongs to no domain"},
+		{"short", "http://127.1/", "the host 127.0.0.1 is an IP address, which belongs to no domain"},
+		{"octal", "http://0177.0.0.1/", "the host 127.0.0.1 is an IP address, which belongs to no domain"},
+		{"full-width digits", "http://１２７.０.０.１/", "the host 127.0.0.1 is an IP address, which belongs to no domain"},
+		{"circled letters", "http://ⓛocalhost/", "the host localhost is a single label"},
+		{"mapped IPv6", "http://[::ffff:127.0.0.1]/", "the host ::ffff:127.0.0.1 is an IP address, which belongs to no domain"},
+		{"archived address", "https://web.archive.org/web/2020/http://10.0.0.1/", "the host 10.0.0.1 is an IP address, which belongs to no domain"},
+		{"archived nonsense", "https://web.archive.org/web/2020/a..b", `the page inside the copy: the host "a..b" has an empty or overlong label`},
+		{"translated suffix", "https://co-uk.translate.goog/", "the host co.uk is a public suffix, which nobody owns"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got, err := Domain(tt.in); err == nil || err.Error() != tt.reason {
+				t.Errorf("Domain(%q) = %q, %v; want the reason %q", tt.in, got, err, tt.reason)
+			}
+		})
+	}
+}
+
+func TestKeyIsItsOwnKey(t *testing.T) {
+	part := rapid.StringOfN(rapid.RuneFrom([]rune("aZ09.-_~%2fF/?&=+é#;: utm_")), 0, 24, -1)
+	rapid.Check(t, func(t *rapid.T) {
+		raw := "http://www.example.com" + rapid.SampledFrom([]string{"", "/", "?", ":81/"}).Draw(t, "start") + part.Draw(t, "rest")
+		key, err := Key(raw)
+		if err != nil {
+			return
+		}
+		if again, err := Key("http://" + key); err != nil || again != key {
+			t.Fatalf("Key(%q) = %q, again %q, %v", raw, key, again, err)
+		}
+	})
+}
+
+func FuzzURL(f *testing.F) {
+	for _, s := range []string{"https://a.github.io/x?b#c", "http://[::1]:80/", "https://web.archive.org/web/2/https://x.y/", "http://0x7f.1", "http://a@b.c"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, raw string) {
+		if domain, err := Domain(raw); err == nil {
+			if !strings.Contains(domain, ".") || strings.ContainsAny(domain, "/:@ %") {
+				t.Fatalf("Domain(%q) = %q", raw, domain)
+			}
+			if _, err := Key(raw); err != nil {
+				t.Fatalf("%q has a domain and no key: %v", raw, err)
+			}
+		}
+		if key, err := Key(raw); err == nil {
+			if again, err := Key("http://" + key); err != nil || again != key {
+				t.Fatalf("Key(%q) = %q, again %q, %v", raw, key, again, err)
+			}
+		}
+	})
+}
