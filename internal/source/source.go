@@ -204,3 +204,39 @@ func readLine(in *bufio.Reader, long *[]byte) ([]byte, error) {
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	return bytes.TrimSuffix(line, []byte("\r")), nil
 }
+
+// Readers are the readers of all sources of a pipeline, one after the other.
+type Readers struct{ readers []*Reader }
+
+// OpenAll finds the files of every source.
+func OpenAll(dir string, sources []*dag.Source) (*Readers, error) {
+	all := &Readers{}
+	for _, s := range sources {
+		r, err := Open(dir, s)
+		if err != nil {
+			return nil, err
+		}
+		all.readers = append(all.readers, r)
+	}
+	return all, nil
+}
+
+// Next gives the next record, io.EOF after the last of the last source.
+func (r *Readers) Next() (*Record, error) {
+	for len(r.readers) > 0 {
+		record, err := r.readers[0].Next()
+		if !errors.Is(err, io.EOF) {
+			return record, err
+		}
+		r.readers = r.readers[1:]
+	}
+	return nil, io.EOF
+}
+
+// Close lets the open file go.
+func (r *Readers) Close() error {
+	if len(r.readers) == 0 {
+		return nil
+	}
+	return r.readers[0].Close()
+}
