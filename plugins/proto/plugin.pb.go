@@ -980,13 +980,14 @@ func (x *Result) GetNotes() []string {
 }
 
 type Failure struct {
-	state          protoimpl.MessageState `protogen:"open.v1"`
-	Code           string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
-	Message        string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
-	Details        []byte                 `protobuf:"bytes,3,opt,name=details,proto3" json:"details,omitempty"`                // JSON, or empty
-	Infrastructure bool                   `protobuf:"varint,4,opt,name=infrastructure,proto3" json:"infrastructure,omitempty"` // about the world, not about the item: it may be retried
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	state            protoimpl.MessageState `protogen:"open.v1"`
+	Code             string                 `protobuf:"bytes,1,opt,name=code,proto3" json:"code,omitempty"`
+	Message          string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
+	Details          []byte                 `protobuf:"bytes,3,opt,name=details,proto3" json:"details,omitempty"`                                              // JSON, or empty
+	Infrastructure   bool                   `protobuf:"varint,4,opt,name=infrastructure,proto3" json:"infrastructure,omitempty"`                               // about the world, not about the item: it may be retried
+	RetryAfterMillis int64                  `protobuf:"varint,5,opt,name=retry_after_millis,json=retryAfterMillis,proto3" json:"retry_after_millis,omitempty"` // with infrastructure: not before that; 0: as the host likes
+	unknownFields    protoimpl.UnknownFields
+	sizeCache        protoimpl.SizeCache
 }
 
 func (x *Failure) Reset() {
@@ -1045,6 +1046,13 @@ func (x *Failure) GetInfrastructure() bool {
 		return x.Infrastructure
 	}
 	return false
+}
+
+func (x *Failure) GetRetryAfterMillis() int64 {
+	if x != nil {
+		return x.RetryAfterMillis
+	}
+	return 0
 }
 
 type Finding struct {
@@ -2011,12 +2019,13 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"\x06output\x18\x03 \x01(\fR\x06output\x125\n" +
 	"\afailure\x18\x04 \x01(\v2\x1b.penstock.plugin.v1.FailureR\afailure\x127\n" +
 	"\bfindings\x18\x05 \x03(\v2\x1b.penstock.plugin.v1.FindingR\bfindings\x12\x14\n" +
-	"\x05notes\x18\x06 \x03(\tR\x05notes\"y\n" +
+	"\x05notes\x18\x06 \x03(\tR\x05notes\"\xa7\x01\n" +
 	"\aFailure\x12\x12\n" +
 	"\x04code\x18\x01 \x01(\tR\x04code\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x18\n" +
 	"\adetails\x18\x03 \x01(\fR\adetails\x12&\n" +
-	"\x0einfrastructure\x18\x04 \x01(\bR\x0einfrastructure\"y\n" +
+	"\x0einfrastructure\x18\x04 \x01(\bR\x0einfrastructure\x12,\n" +
+	"\x12retry_after_millis\x18\x05 \x01(\x03R\x10retryAfterMillis\"y\n" +
 	"\aFinding\x12\x12\n" +
 	"\x04word\x18\x01 \x01(\tR\x04word\x12\x16\n" +
 	"\x06triage\x18\x02 \x01(\tR\x06triage\x12\x1b\n" +
