@@ -1,0 +1,197 @@
+package staging
+
+import (
+	"github.com/penstock-run/penstock/dag"
+)
+
+// Action is what a visit came to, under the digest of all that it depended on.
+type Action struct {
+	Digest    dag.Digest
+	Recipe    dag.Digest // the part of the digest that does not depend on the item
+	Stage     string     // for people; it is no part of the identity
+	Input     dag.Digest
+	Output    dag.Digest // zero where Failure is set
+	OutputRef Ref        // as Put gave it
+	Word      string     // the outcome as the plugin said it
+	Failure   *dag.Failure
+	Findings  []dag.PluginFinding
+	Notes     []string
+	Facts     dag.Facts
+	Run       string // that paid for it
+	Sample    int
+}
+
+const kindAction = 'a'
+
+type actionIndex struct {
+	store *Store
+	log   appendLog
+	table table // digest → offset in the log
+}
+
+func (x *actionIndex) open(s *Store) {
+	x.store, x.log = s, s.newLog("actions.log")
+	x.log.apply = func(kind byte, payload []byte, at int64) {
+		if kind == kindAction && len(payload) >= len(dag.Digest{}) {
+			x.enter(payload, uint64(at))
+		}
+	}
+	x.log.placed = func(kind byte, payload []byte, pending uint64, at int64) {
+		if at == 0 {
+			x.enter(payload, pending)
+			return
+		}
+		hash := hash32(dag.Digest(payload))
+		for c := x.table.first(hash); c.pos != 0; c = x.table.next(hash, c) {
+			if c.pos == pending {
+				x.table.set(c, uint64(at))
+				return
+			}
+		}
+	}
+}
+
+// enter adds an entry. An action made anew has two; the later one is found
+// first only by comparing positions, see find.
+func (x *actionIndex) enter(payload []byte, pos uint64) {
+	x.table.add(hash32(dag.Digest(payload)), pos)
+}
+
+// PutAction records what a visit came to. Its output has been Put.
+func (s *Store) PutAction(a *Action) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.writable(); err != nil {
+		return err
+	}
+	if err := s.recipes.use(a.Recipe); err != nil {
+		return err
+	}
+	payload, pending := s.actions.log.add(kindAction, a.append)
+	if s.actions.log.loaded {
+		s.actions.enter(payload, pending)
+	}
+	return nil
+}
+
+// Action finds what a visit came to before. An action whose output is absent
+// counts as absent, as far as lengths tell: whoever then reads the output may
+// still meet ErrAbsent, and from then on the action is absent too.
+func (s *Store) Action(digest dag.Digest) (*Action, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.actions.log.load(); err != nil {
+		return nil, false, err
+	}
+	a := s.actions.find(digest)
+	if a == nil || a.Failure == nil && !s.present(a.OutputRef, a.Output) {
+		return nil, false, nil
+	}
+	return a, true, nil
+}
+
+// find gives the latest record of an action, nil where there is none. One
+// that is damaged now gives way to an earlier one.
+func (x *actionIndex) find(digest dag.Digest) *Action {
+	hash := hash32(digest)
+	var found *Action
+	var at uint64
+	for c := x.table.first(hash); c.pos != 0; c = x.table.next(hash, c) {
+		if found != nil && c.pos < at {
+			continue
+		}
+		var kind byte
+		var payload []byte
+		kind, payload, x.store.scratch = x.log.record(c.pos, x.store.scratch)
+		if kind != kindAction || len(payload) < len(digest) || dag.Digest(payload) != digest {
+			continue
+		}
+		if a := decodeAction(payload); a != nil {
+			found, at = a, c.pos
+		}
+	}
+	return found
+}
+
+func (a *Action) append(b []byte) []byte {
+	b = append(b, a.Digest[:]...)
+	b = append(b, a.Recipe[:]...)
+	b = append(b, a.Input[:]...)
+	b = append(b, a.Output[:]...)
+	b = putRef(b, a.OutputRef)
+	b = putText(b, a.Stage)
+	b = putText(b, a.Word)
+	b = putText(b, a.Run)
+	b = putUint(b, uint64(a.Sample))
+	if a.Failure == nil {
+		b = append(b, 0)
+	} else {
+		b = append(b, 1)
+		b = putText(b, string(a.Failure.Code))
+		b = putText(b, string(a.Failure.Cause))
+		b = putText(b, a.Failure.Message)
+	}
+	b = putUint(b, uint64(len(a.Findings)))
+	for _, f := range a.Findings {
+		b = putText(b, f.Word)
+		b = putText(b, string(f.Triage))
+		b = putFigure(b, f.Figure)
+		b = putText(b, f.Evidence)
+	}
+	b = putUint(b, uint64(len(a.Notes)))
+	for _, note := range a.Notes {
+		b = putText(b, note)
+	}
+	return putFacts(b, a.Facts)
+}
+
+func putFacts(b []byte, f dag.Facts) []byte {
+	b = putText(b, f.Model)
+	b = putTime(b, f.StartedAt)
+	b = putTime(b, f.EndedAt)
+	if f.Reused {
+		b = append(b, 1)
+	} else {
+		b = append(b, 0)
+	}
+	for _, n := range [...]int{f.Calls, f.Input, f.Cached, f.OutTokens} {
+		b = putUint(b, uint64(max(0, n)))
+	}
+	return b
+}
+
+// decodeAction is nil for a record that does not read as one.
+func decodeAction(payload []byte) *Action {
+	r := reader{b: payload}
+	a := &Action{
+		Digest: r.digest(), Recipe: r.digest(), Input: r.digest(), Output: r.digest(), OutputRef: r.ref(),
+		Stage: r.text(), Word: r.text(), Run: r.text(), Sample: int(r.uint()),
+	}
+	if r.byte() == 1 {
+		a.Failure = &dag.Failure{Code: dag.Code(r.text()), Cause: dag.Code(r.text()), Message: r.text()}
+	}
+	if n := r.count(); n > 0 {
+		a.Findings = make([]dag.PluginFinding, 0, n)
+		for range n {
+			a.Findings = append(a.Findings, dag.PluginFinding{Word: r.text(), Triage: dag.Triage(r.text()), Figure: r.figure(), Evidence: r.text()})
+		}
+	}
+	if n := r.count(); n > 0 {
+		a.Notes = make([]string, 0, n)
+		for range n {
+			a.Notes = append(a.Notes, r.text())
+		}
+	}
+	a.Facts = r.facts()
+	if r.short {
+		return nil
+	}
+	return a
+}
+
+func (r *reader) facts() dag.Facts {
+	return dag.Facts{
+		Model: r.text(), StartedAt: r.time(), EndedAt: r.time(), Reused: r.byte() == 1,
+		Calls: int(r.uint()), Input: int(r.uint()), Cached: int(r.uint()), OutTokens: int(r.uint()),
+	}
+}
