@@ -38,15 +38,15 @@ type Graph struct {
 	// yet: a warning of validate, a refusal of plan and run.
 	Unsupported []Unsupported
 
-	// First is the stage where an item starts: the only one that no route leads to.
+	// First is the stage where an item starts: the only one that no route leads
+	// to, loops back to it aside.
 	First *Stage
 	// Arms are all arms of all routes; Arm.ID is the index.
 	Arms []*Arm
 	// LongestTrail bounds the visits of one item, known before the run.
 	LongestTrail int
 
-	stages map[string]*Stage
-	route  map[*Stage]*Route
+	index *index // made by Prove; see index.go
 }
 
 // Unsupported names a construct that is understood and checked, but not run.
@@ -89,6 +89,9 @@ type PluginInfo struct {
 	Deterministic bool
 	Services      []string // "complete", "fetch", "corpus"
 	Batches       bool
+	// CallsPerVisit bounds the completions that one visit asks for, by the
+	// stage's configuration; nil: the plugin does not say.
+	CallsPerVisit func(config []byte) int
 }
 
 // ConfigField is one attribute, or nested block, of a plugin's configuration.

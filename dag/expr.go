@@ -1,5 +1,7 @@
 package dag
 
+import "github.com/go-json-experiment/json"
+
 // Name is what an expression may read, split after the first dot:
 // {"item", ""}, {"artifact", "verifier"}, {"finding", "R_SCHEMA"}.
 type Name struct {
@@ -28,6 +30,28 @@ type Scope interface {
 type Seen struct {
 	Path string // "item.cat"
 	JSON []byte // "\"music\""; "null" where it is absent; cut at 256 bytes
+}
+
+// seenJSON is the JSON form of Seen: the value stands as a text, for what was
+// cut at 256 bytes is no JSON any more.
+type seenJSON struct {
+	Path string `json:"path"`
+	JSON string `json:"json"`
+}
+
+// MarshalJSON writes {"path": "item.cat", "json": "\"music\""}.
+func (s Seen) MarshalJSON() ([]byte, error) {
+	return json.Marshal(seenJSON{Path: s.Path, JSON: string(s.JSON)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Seen) UnmarshalJSON(b []byte) error {
+	var in seenJSON
+	if err := json.Unmarshal(b, &in); err != nil {
+		return err
+	}
+	*s = Seen{Path: in.Path, JSON: []byte(in.JSON)}
+	return nil
 }
 
 // Expr is an expression of a pipeline, checked against everything that is known

@@ -36,6 +36,9 @@ type Step struct {
 	Failed *Failure // DoStop after a failure that nothing routed
 
 	Children []Child // DoSpawn
+
+	Ask      *Ask // DoWait
+	Question Doc  // DoWait
 }
 
 // Child is an item that a fan-out makes.
@@ -44,7 +47,8 @@ type Child struct {
 	Item Doc    // its element
 }
 
-// Event tells a Traversal what came of its last step: *Visited, *Judged or *Spawned.
+// Event tells a Traversal what came of its last step: *Visited, *Judged,
+// *Spawned, *Answered or *Expired.
 type Event interface{ event() }
 
 // Visited is the end of a visit.
@@ -89,6 +93,14 @@ type Judged struct {
 // Spawned says that the children were started.
 type Spawned struct{}
 
-func (*Visited) event() {}
-func (*Judged) event()  {}
-func (*Spawned) event() {}
+// Answered is a person's accepted answer to the question of a DoWait.
+type Answered struct{ Value Doc }
+
+// Expired says that the question of a DoWait was not answered in time.
+type Expired struct{}
+
+func (*Visited) event()  {}
+func (*Judged) event()   {}
+func (*Spawned) event()  {}
+func (*Answered) event() {}
+func (*Expired) event()  {}
