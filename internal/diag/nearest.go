@@ -22,6 +22,9 @@ const longest = 64
 // neighbours is one edit), at most 1 edit away for a word of up to four runes,
 // 2 up to eight, 3 above. On a tie it gives two, sorted; else one or none.
 func Nearest(word string, candidates []string) []string {
+	if word == "" {
+		return nil
+	}
 	best := limit(word) + 1
 	var near []string
 	for _, c := range candidates {

@@ -1,0 +1,234 @@
+package lang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/penstock-run/penstock/internal/diag"
+)
+
+// topLevel are the blocks of a pipeline file, each with what its label is, ""
+// for none.
+var topLevel = map[string]*struct{ label string }{
+	"pipeline":  {"name"},
+	"variable":  {"name"},
+	"locals":    {""},
+	"plugin":    {"name"},
+	"provider":  {"name"},
+	"source":    {"name"},
+	"stage":     {"name"},
+	"route":     {"name"},
+	"failure":   {"CODE"},
+	"gate":      {"name"},
+	"mode":      {"name"},
+	"invariant": {"text"},
+}
+
+var topNames = []string{"pipeline", "variable", "locals", "plugin", "provider", "source", "stage", "route", "failure", "gate", "mode", "invariant"}
+
+// shape is what may stand in a body.
+type shape struct {
+	need   []string // attributes that must be there
+	may    []string // attributes that may be there
+	blocks []blockShape
+	// free bodies hold attributes of any name: locals, let.
+	free bool
+}
+
+// blockShape is a block in a body.
+type blockShape struct {
+	name  string
+	label string // what its label is; empty: it has none
+	many  bool
+	need  bool
+}
+
+func one(names ...string) []blockShape {
+	var shapes []blockShape
+	for _, name := range names {
+		shapes = append(shapes, blockShape{name: name})
+	}
+	return shapes
+}
+
+// body is a body that was checked against its shape: what is not in it is absent.
+type body struct {
+	l      *loader
+	at     hcl.Range // header of the block
+	what   string    // `stage`, for messages: "a stage block"
+	attrs  map[string]*hclsyntax.Attribute
+	blocks map[string][]*hclsyntax.Block
+	// inherited are the lets of the block and of those around it.
+	inherited map[string]hcl.Expression
+	// ok is false where something was complained of; what is absent then may
+	// only be absent for that.
+	ok bool
+}
+
+// open checks the body of a block.
+func (l *loader) open(b *hclsyntax.Block, s shape) *body {
+	return l.openBody(b.Body, b.DefRange(), b.Type, s)
+}
+
+func (l *loader) openBody(syntax *hclsyntax.Body, at hcl.Range, what string, s shape) *body {
+	b := &body{l: l, at: at, what: what, attrs: map[string]*hclsyntax.Attribute{}, blocks: map[string][]*hclsyntax.Block{}, ok: true}
+	for _, attr := range inOrder(syntax.Attributes) {
+		b.takeAttribute(attr, s)
+	}
+	for _, block := range syntax.Blocks {
+		b.takeBlock(block, s)
+	}
+	for _, name := range s.need {
+		if b.attrs[name] == nil {
+			b.missing(name)
+		}
+	}
+	for _, block := range s.blocks {
+		if block.need && len(b.blocks[block.name]) == 0 {
+			b.fail(at, missingBlock, fmt.Sprintf("A %s block needs a block %s in it.", what, block.name))
+		}
+	}
+	return b
+}
+
+func (b *body) takeAttribute(attr *hclsyntax.Attribute, s shape) {
+	if s.free || slices.Contains(s.may, attr.Name) || slices.Contains(s.need, attr.Name) {
+		b.attrs[attr.Name] = attr
+		return
+	}
+	if i := slices.IndexFunc(s.blocks, func(bs blockShape) bool { return bs.name == attr.Name }); i >= 0 {
+		label := ""
+		if s.blocks[i].label != "" {
+			label = ` "` + s.blocks[i].label + `"`
+		}
+		b.fail(attr.SrcRange, notAnAttribute, fmt.Sprintf("Here %s is a block, without an equals sign:\n    %s%s { … }", attr.Name, attr.Name, label))
+		return
+	}
+	b.fail(attr.NameRange, unknownAttribute, sentence(
+		fmt.Sprintf("A %s block has no attribute %q.", b.what, attr.Name),
+		diag.DidYouMean(attr.Name, slices.Concat(s.need, s.may, blockNames(s.blocks)))))
+}
+
+func (b *body) takeBlock(block *hclsyntax.Block, s shape) {
+	i := slices.IndexFunc(s.blocks, func(bs blockShape) bool { return bs.name == block.Type })
+	if i < 0 {
+		if slices.Contains(s.may, block.Type) || slices.Contains(s.need, block.Type) {
+			b.fail(block.DefRange(), notABlock, fmt.Sprintf("Here %s is an attribute, with an equals sign:\n    %s = …", block.Type, block.Type))
+			return
+		}
+		b.fail(block.TypeRange, unknownBlock, sentence(
+			fmt.Sprintf("A %s block has no block %q in it.", b.what, block.Type),
+			diag.DidYouMean(block.Type, slices.Concat(blockNames(s.blocks), s.need, s.may))))
+		return
+	}
+	if !b.l.checkLabels(block, s.blocks[i].label) {
+		b.ok = false
+		return
+	}
+	if first := b.blocks[block.Type]; len(first) > 0 && !s.blocks[i].many {
+		b.ok = false
+		b.l.twice(block.DefRange(), first[0].DefRange(), duplicateBlock, fmt.Sprintf("A %s block holds one %s block. Move what this one says into the first.", b.what, block.Type))
+		return
+	}
+	b.blocks[block.Type] = append(b.blocks[block.Type], block)
+}
+
+func blockNames(shapes []blockShape) []string {
+	var names []string
+	for _, s := range shapes {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+func (b *body) fail(at hcl.Range, summary, detail string) {
+	b.ok = false
+	b.l.error(at, summary, detail)
+}
+
+func (b *body) missing(name string) {
+	b.fail(b.at, missingAttribute, fmt.Sprintf("A %s block needs the attribute %s.", b.what, name))
+}
+
+// has reports whether the attribute stands there.
+func (b *body) has(name string) bool { return b.attrs[name] != nil }
+
+// expr is the attribute's expression, nil where it is absent.
+func (b *body) expr(name string) hclsyntax.Expression {
+	if attr := b.attrs[name]; attr != nil {
+		return attr.Expr
+	}
+	return nil
+}
+
+// block is the only block of that name, nil where it is absent.
+func (b *body) block(name string) *hclsyntax.Block {
+	if list := b.blocks[name]; len(list) > 0 {
+		return list[0]
+	}
+	return nil
+}
+
+// rangeOf is where the attribute stands, the header of the block where it does not.
+func (b *body) rangeOf(name string) hcl.Range {
+	if attr := b.attrs[name]; attr != nil {
+		return attr.SrcRange
+	}
+	return b.at
+}
+
+// together complains where more than one of the names stands, and reports
+// which one does.
+func (b *body) together(names ...string) string {
+	found := ""
+	for _, name := range names {
+		if !b.has(name) && b.block(name) == nil {
+			continue
+		}
+		if found != "" {
+			b.fail(b.place(name), oneOfSeveral, fmt.Sprintf("A %s block has %s or %s, not both. Remove one.", b.what, found, name))
+			continue
+		}
+		found = name
+	}
+	return found
+}
+
+// place is where an attribute or a block of that name stands.
+func (b *body) place(name string) hcl.Range {
+	if block := b.block(name); block != nil {
+		return block.DefRange()
+	}
+	return b.rangeOf(name)
+}
+
+// checkLabels reports whether a block has the one label that it should have,
+// or none.
+func (l *loader) checkLabels(b *hclsyntax.Block, label string) bool {
+	want := 1
+	if label == "" {
+		want = 0
+	}
+	if len(b.Labels) == want {
+		return true
+	}
+	at := b.DefRange()
+	if len(b.LabelRanges) > want {
+		at = b.LabelRanges[want]
+	}
+	form := b.Type + " { … }"
+	if label != "" {
+		form = fmt.Sprintf("%s %q { … }", b.Type, label)
+	}
+	l.error(at, wrongLabels, fmt.Sprintf("A %s block is written\n    %s", b.Type, form))
+	return false
+}
+
+// sentence joins what is not empty with a blank.
+func sentence(parts ...string) string {
+	return strings.Join(slices.DeleteFunc(parts, func(s string) bool { return s == "" }), " ")
+}

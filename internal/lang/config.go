@@ -1,0 +1,220 @@
+package lang
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hcldec"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	ctyjson "github.com/zclconf/go-cty/cty/json"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/lang/expr"
+)
+
+// config is a decoded config block.
+type config struct {
+	doc     dag.Doc           // canonical, without secrets and without what is null
+	secrets map[string]string // by path: "api_key", "headers.authorization"
+}
+
+// decodeConfig decodes the config block of a stage or a provider with the
+// schema that the plugin gave.
+func (l *loader) decodeConfig(b *body, info *dag.PluginInfo, secretsAllowed bool) config {
+	block := b.block("config")
+	var syntax *hclsyntax.Body
+	at := b.at
+	if block != nil {
+		syntax, at = block.Body, block.DefRange()
+	} else {
+		syntax = &hclsyntax.Body{Attributes: hclsyntax.Attributes{}, SrcRange: b.at, EndRange: b.at}
+	}
+	d := &configDecoder{l: l, secretsAllowed: secretsAllowed, secrets: map[string]string{}, ctx: &hcl.EvalContext{Variables: l.consts(), Functions: l.funcs}}
+	if !d.check(syntax, at, info.Config, "config") {
+		return config{}
+	}
+	value, diags := hcldec.Decode(syntax, d.spec(info.Config), d.ctx)
+	l.diags = append(l.diags, diags...)
+	if diags.HasErrors() {
+		return config{}
+	}
+	value = d.takeSecrets(value, info.Config, "", at)
+	canonical, err := expr.Canonical(value)
+	if err != nil {
+		l.error(at, badConfig, fmt.Sprintf("The configuration cannot be held as JSON: %s.", err))
+		return config{}
+	}
+	return config{dag.NewDoc(canonical), d.secrets}
+}
+
+type configDecoder struct {
+	l              *loader
+	ctx            *hcl.EvalContext
+	secretsAllowed bool
+	secrets        map[string]string
+}
+
+// check finds what hcldec would find with poorer words, or not at all: names
+// that the schema lacks, what is missing, and values that would be converted
+// behind the user's back.
+func (d *configDecoder) check(syntax *hclsyntax.Body, at hcl.Range, fields []dag.ConfigField, what string) bool {
+	var s shape
+	for _, f := range fields {
+		if f.Block == nil {
+			s.may = append(s.may, f.Name)
+		} else {
+			s.blocks = append(s.blocks, blockShape{name: f.Name})
+		}
+	}
+	b := d.l.openBody(syntax, at, what, s)
+	ok := b.ok
+	for _, f := range fields {
+		switch {
+		case f.Block != nil && b.block(f.Name) != nil:
+			ok = d.check(b.block(f.Name).Body, b.block(f.Name).DefRange(), f.Block, f.Name) && ok
+		case f.Block == nil && b.has(f.Name):
+			ok = d.checkValue(b.expr(f.Name), f) && ok
+		case f.Required:
+			d.l.error(at, missingAttribute, sentence(fmt.Sprintf("The plugin needs %q in its %s.", f.Name, what), fieldHint(f)))
+			ok = false
+		}
+	}
+	return ok
+}
+
+func (d *configDecoder) checkValue(e hclsyntax.Expression, f dag.ConfigField) bool {
+	if d.l.readsPoisoned(e) {
+		return false
+	}
+	env := d.l.constEnv()
+	v, ok := d.l.constantIn(e, env)
+	if !ok {
+		return false
+	}
+	if v.ContainsMarked() && !d.secretsAllowed {
+		d.l.error(e.Range(), sensitiveValue, "This value is sensitive, and a stage's plugin holds no secret: it borrows completions from a provider. Put the secret into the config of a provider block.")
+		return false
+	}
+	plain, _ := v.UnmarkDeep()
+	want := configType(f)
+	if want.IsPrimitiveType() && plain.Type().IsPrimitiveType() && !plain.IsNull() && plain.Type() != want {
+		d.l.error(e.Range(), wrongType, sentence(fmt.Sprintf("The value of %s must be %s; this is %s.", f.Name, article(want), article(plain.Type())), fieldHint(f)))
+		return false
+	}
+	if f.Required && plain.IsNull() {
+		d.l.error(e.Range(), wrongType, sentence(fmt.Sprintf("The value of %s is null, and the plugin needs one.", f.Name), fieldHint(f)))
+		return false
+	}
+	return true
+}
+
+func fieldHint(f dag.ConfigField) string {
+	if f.Doc == "" {
+		return ""
+	}
+	return fmt.Sprintf("It is: %s.", strings.TrimSuffix(f.Doc, "."))
+}
+
+func configType(f dag.ConfigField) cty.Type {
+	e, diags := hclsyntax.ParseExpression([]byte(f.Type), f.Name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return cty.DynamicPseudoType
+	}
+	t, diags := typeexpr.TypeConstraint(e)
+	if diags.HasErrors() {
+		return cty.DynamicPseudoType
+	}
+	return t
+}
+
+// spec is the schema as hcldec has it. What is required was looked at already.
+func (d *configDecoder) spec(fields []dag.ConfigField) hcldec.Spec {
+	object := hcldec.ObjectSpec{}
+	for _, f := range fields {
+		if f.Block != nil {
+			object[f.Name] = &hcldec.BlockSpec{TypeName: f.Name, Nested: d.spec(f.Block)}
+			continue
+		}
+		var spec hcldec.Spec = &hcldec.AttrSpec{Name: f.Name, Type: configType(f)}
+		if v, ok := defaultValue(f); ok {
+			spec = &hcldec.DefaultSpec{Primary: spec, Default: &hcldec.LiteralSpec{Value: v}}
+		}
+		object[f.Name] = spec
+	}
+	return object
+}
+
+func defaultValue(f dag.ConfigField) (cty.Value, bool) {
+	if f.Default == "" {
+		return cty.NilVal, false
+	}
+	t := configType(f)
+	if t.HasDynamicTypes() {
+		implied, err := ctyjson.ImpliedType([]byte(f.Default))
+		if err != nil {
+			return cty.NilVal, false
+		}
+		t = implied
+	}
+	v, err := ctyjson.Unmarshal([]byte(f.Default), t)
+	return v, err == nil
+}
+
+// takeSecrets moves what is sensitive, by its mark or by the schema, out of
+// the value, and leaves out what is null.
+func (d *configDecoder) takeSecrets(v cty.Value, fields []dag.ConfigField, path string, at hcl.Range) cty.Value {
+	kept := map[string]cty.Value{}
+	members := v.AsValueMap()
+	for _, f := range fields {
+		member, ok := members[f.Name]
+		if !ok || member.IsNull() {
+			continue
+		}
+		if f.Block != nil {
+			kept[f.Name] = d.takeSecrets(member, f.Block, path+f.Name+".", at)
+			continue
+		}
+		if !f.Sensitive && !member.ContainsMarked() {
+			kept[f.Name] = member
+			continue
+		}
+		if rest, keep := d.takeSecret(member, path+f.Name, at); keep {
+			kept[f.Name] = rest
+		}
+	}
+	return cty.ObjectVal(kept)
+}
+
+// takeSecret takes a text, or the sensitive members of a map of texts. A text
+// that is missing is complained of elsewhere.
+func (d *configDecoder) takeSecret(v cty.Value, path string, at hcl.Range) (cty.Value, bool) {
+	plain, marks := v.Unmark()
+	_, absent := marks[missing]
+	switch {
+	case absent || !plain.IsKnown() || plain.IsNull():
+		return cty.NilVal, false
+	case plain.Type() == cty.String:
+		d.secrets[path] = plain.AsString()
+		return cty.NilVal, false
+	case plain.Type().IsMapType() || plain.Type().IsObjectType():
+		kept := map[string]cty.Value{}
+		members := plain.AsValueMap()
+		for _, name := range slices.Sorted(maps.Keys(members)) {
+			if !v.IsMarked() && !members[name].ContainsMarked() {
+				kept[name] = members[name]
+				continue
+			}
+			if rest, keep := d.takeSecret(members[name], path+"."+name, at); keep {
+				kept[name] = rest
+			}
+		}
+		return cty.ObjectVal(kept), true
+	}
+	d.l.error(at, sensitiveValue, fmt.Sprintf("%s is sensitive, and only a text, or a text in an object, can be kept secret. Write it so.", path))
+	return cty.NilVal, false
+}

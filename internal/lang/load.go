@@ -1,0 +1,213 @@
+package lang
+
+import (
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/diag"
+)
+
+// DefaultFile is the pipeline that a directory holds.
+const DefaultFile = "pipeline.hcl"
+
+// Options say what to load and what is known of the world: lang itself looks
+// at nothing but FS.
+type Options struct {
+	FS   fs.FS  // the pipeline's directory
+	File string // in FS; empty: DefaultFile. Every *.pipeline.hcl beside it belongs to it
+	// Vars are values of variables as written on a command line; they win over
+	// VarFiles, those over PENSTOCK_VAR_x, that over a default.
+	Vars     map[string]string
+	VarFiles []string // in FS; later files win
+	// Environ looks up a variable of the environment; nil: none is set.
+	Environ func(string) (string, bool)
+	// Describe gives what a plugin says of itself; it is asked once a plugin.
+	Describe func(*dag.Plugin) (*dag.PluginInfo, error)
+	Live     bool   // live calls are possible, so a missing secret is an error
+	Version  string // of Penstock, for `requires`; empty: not compared
+}
+
+// Files are the texts that a pipeline was read from.
+type Files struct {
+	// Sources are the pipeline's own files by name, also those with errors.
+	Sources map[string][]byte
+	// Read are the other files that the pipeline names and that were read when
+	// it was loaded (prompts, schemas, data), sorted.
+	Read []string
+	// Tests are the test blocks of *.test.hcl.
+	Tests []*Test
+}
+
+// Source gives the bytes of a pipeline file, nil where there is none; it is
+// what diag.Options asks for.
+func (f *Files) Source(name string) []byte { return f.Sources[name] }
+
+// Load reads a pipeline and proves it. The graph is nil where there are
+// errors; Files is never nil, so that diagnostics can be shown.
+func Load(opts Options) (*dag.Graph, *Files, hcl.Diagnostics) {
+	l := newLoader(opts)
+	if l.read() {
+		l.declare()
+		l.resolve()
+		l.compileAll()
+		l.prove()
+	}
+	l.files.Read = slices.Sorted(maps.Keys(l.fsys.seen))
+	l.addresses()
+	l.graph.Unsupported = l.unsupported()
+	if l.diags.HasErrors() {
+		return nil, l.files, l.diags
+	}
+	return l.graph, l.files, l.diags
+}
+
+// loader is one Load. Its steps: read the files, declare every name, resolve
+// every block but for its expressions, compile the expressions once it is known
+// what flows where, prove the graph.
+type loader struct {
+	opts  Options
+	fsys  *seenFS
+	files *Files
+	diags hcl.Diagnostics
+	graph *dag.Graph
+
+	blocks map[string][]*hclsyntax.Block // by type, in order
+	tests  []*hclsyntax.Block
+	bodies []*hclsyntax.Body // of the files, for addresses
+	names  map[string]*scope // "stage": what stage.x may name
+	ranges map[dag.Pos]hcl.Range
+	wants  []unsupported
+
+	vars   map[string]cty.Value
+	locals map[string]cty.Value
+	funcs  map[string]function.Function
+	// poisoned names failed to load, which is complained of already: what reads
+	// them fails silently. "local.x", "var.y".
+	poisoned map[string]bool
+	// broken tells that the graph has holes, so that proofs and types along it
+	// would complain of what is not there.
+	broken bool
+
+	plugins   map[*dag.Plugin]*dag.PluginInfo
+	schemas   map[string]dag.Schema
+	usedCodes map[dag.Code]bool
+	secrets   []missingSecret
+	later     []task
+	covers    []cover
+	types     *flow
+	env       environment
+	warned    map[string]bool // of which documents it was said that they have no schema
+	gate      *gateNames
+}
+
+func newLoader(opts Options) *loader {
+	if opts.File == "" {
+		opts.File = DefaultFile
+	}
+	if opts.Environ == nil {
+		opts.Environ = func(string) (string, bool) { return "", false }
+	}
+	return &loader{
+		opts:      opts,
+		fsys:      &seenFS{seen: map[string]bool{}},
+		files:     &Files{Sources: map[string][]byte{}},
+		graph:     &dag.Graph{},
+		blocks:    map[string][]*hclsyntax.Block{},
+		names:     map[string]*scope{},
+		ranges:    map[dag.Pos]hcl.Range{},
+		vars:      map[string]cty.Value{},
+		locals:    map[string]cty.Value{},
+		poisoned:  map[string]bool{},
+		plugins:   map[*dag.Plugin]*dag.PluginInfo{},
+		schemas:   map[string]dag.Schema{},
+		usedCodes: map[dag.Code]bool{},
+		warned:    map[string]bool{},
+	}
+}
+
+// resolve decodes the blocks in the order in which one needs the other.
+func (l *loader) resolve() {
+	l.setFunctions()
+	l.loadVariables()
+	l.loadLocals()
+	l.loadPipeline()
+	l.loadFailures()
+	l.loadModes()
+	l.loadPlugins()
+	l.loadProviders()
+	l.loadSources()
+	l.loadStages()
+	l.loadRoutes()
+	l.loadGate()
+	l.loadInvariants()
+	l.loadTests()
+	l.checkCodes()
+	l.checkSecrets()
+}
+
+// prove asks the graph for its proofs, where it is whole enough to be asked.
+func (l *loader) prove() {
+	if l.broken {
+		return
+	}
+	for _, p := range l.graph.Prove() {
+		d := diag.FromProblem(p)
+		if r, ok := l.ranges[p.Pos]; ok {
+			d.Subject = &r
+		}
+		info := diag.InfoOf(d)
+		for i, related := range p.Related {
+			if r, ok := l.ranges[related]; ok {
+				info.Related[i].Range = r
+			}
+		}
+		l.diags = append(l.diags, diag.With(d, info))
+	}
+}
+
+func (l *loader) error(at hcl.Range, summary, detail string) *hcl.Diagnostic {
+	d := diag.Error(at, summary, detail)
+	l.diags = append(l.diags, d)
+	return d
+}
+
+func (l *loader) warn(at hcl.Range, summary, detail string) {
+	l.diags = append(l.diags, diag.Warning(at, summary, detail))
+}
+
+// twice complains of something that stands a second time, and shows the first.
+func (l *loader) twice(at, first hcl.Range, summary, detail string) {
+	diag.With(l.error(at, summary, detail), diag.Info{
+		Related: []diag.Related{{Label: "first here", Range: first}},
+	})
+}
+
+// pos is a range as dag knows it; the way back is kept for what dag finds wrong.
+func (l *loader) pos(r hcl.Range) dag.Pos {
+	p := dag.Pos{File: r.Filename, Line: r.Start.Line, Column: r.Start.Column}
+	l.ranges[p] = r
+	return p
+}
+
+// seenFS is the pipeline's directory; it remembers what was read.
+type seenFS struct {
+	under fs.FS
+	seen  map[string]bool
+}
+
+// Open implements fs.FS.
+func (s *seenFS) Open(name string) (fs.File, error) {
+	f, err := s.under.Open(name)
+	if err == nil {
+		s.seen[path.Clean(name)] = true
+	}
+	return f, err
+}

@@ -1,0 +1,204 @@
+package lang
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/lang/expr"
+)
+
+var pluginShape = shape{may: []string{"source", "command", "files", "processes", "env", "network"}}
+
+func (l *loader) loadPlugins() {
+	for _, block := range l.blocks["plugin"] {
+		p := l.names["plugin"].nodes[block.Labels[0]].(*dag.Plugin)
+		l.withEnv(fmt.Sprintf("plugin %q", p.Name), block.DefRange(), func() { l.loadPlugin(p, block) })
+		l.graph.Plugins = append(l.graph.Plugins, p)
+	}
+}
+
+func (l *loader) loadPlugin(p *dag.Plugin, block *hclsyntax.Block) {
+	b := l.open(block, pluginShape)
+	switch b.together("source", "command") {
+	case "source":
+		p.Source = b.required("source")
+		if b.ok && !isSource(p.Source) {
+			b.fail(b.expr("source").Range(), badSource, fmt.Sprintf("%q is no source of a plugin. Write \"builtin/NAME\" for one that comes with Penstock, \"./path\" for a program of yours, or instead\n    command = [\"program\", \"argument\"]", p.Source))
+		}
+		if b.has("files") {
+			b.fail(b.attrs["files"].NameRange, oneOfSeveral, "`files` belongs to `command`: the digest of a source covers the program itself.")
+		}
+	case "command":
+		p.Command = b.texts("command")
+		p.Files = b.texts("files")
+		if b.ok && (len(p.Command) == 0 || p.Command[0] == "") {
+			b.fail(b.expr("command").Range(), emptyList, "A command is a program and its arguments: command = [\"python3\", \"stage.py\"]")
+		}
+		for i, glob := range p.Files {
+			if !inside(glob) {
+				b.fail(elementRange(b.expr("files"), i), pathOutside, fmt.Sprintf("%q leads out of the pipeline's directory. Paths are relative to it, with forward slashes, and stay in it.", glob))
+			}
+		}
+	default:
+		if b.ok {
+			b.fail(b.at, missingAttribute, "A plugin block needs `source` (\"builtin/NAME\" or \"./path\") or `command` (a list of a program and its arguments).")
+		}
+	}
+	p.Processes = b.count("processes", 1, 1)
+	p.Env = b.distinctWords("env")
+	p.Network = b.flag("network", false)
+	if !b.ok {
+		l.plugins[p] = nil
+	}
+}
+
+func isSource(s string) bool {
+	name, builtin := strings.CutPrefix(s, "builtin/")
+	if builtin {
+		return name != "" && !strings.Contains(name, "/")
+	}
+	return strings.HasPrefix(s, "./") && inside(s) && len(s) > len("./")
+}
+
+// describe asks a plugin once what it says of itself, and checks its kind. Nil
+// means that it was complained of.
+func (l *loader) describe(p *dag.Plugin, kind string, at hcl.Range) *dag.PluginInfo {
+	info, asked := l.plugins[p]
+	if !asked {
+		info = l.askPlugin(p)
+		l.plugins[p] = info
+	}
+	if info == nil {
+		return nil
+	}
+	if info.Kind != kind {
+		what := map[string]string{"stage": "a stage", "provider": "a provider"}
+		l.error(at, wrongPluginKind, fmt.Sprintf("The plugin %q is %s plugin, and here stands %s. Name another plugin.", p.Name, what[info.Kind], what[kind]))
+		return nil
+	}
+	return info
+}
+
+func (l *loader) askPlugin(p *dag.Plugin) *dag.PluginInfo {
+	at := l.ranges[p.Pos]
+	if l.opts.Describe == nil {
+		l.error(at, pluginUndescribed, "Nothing is known of this plugin: no one is there to ask it.")
+		return nil
+	}
+	info, err := l.opts.Describe(p)
+	if err == nil && info == nil {
+		err = fmt.Errorf("it said nothing")
+	}
+	if err != nil {
+		l.error(at, pluginUndescribed, fmt.Sprintf("The plugin %q did not say what it is: %s.", p.Name, strings.TrimSuffix(err.Error(), ".")))
+		return nil
+	}
+	return info
+}
+
+var providerShape = shape{
+	need:   []string{"plugin", "model"},
+	blocks: one("config", "limits", "price"),
+}
+
+func (l *loader) loadProviders() {
+	for _, block := range l.blocks["provider"] {
+		p := l.names["provider"].nodes[block.Labels[0]].(*dag.Provider)
+		p.Replaying = !l.opts.Live
+		name := fmt.Sprintf("provider %q", p.Name)
+		l.withEnv(name, block.DefRange(), func() { l.loadProvider(p, block) })
+		l.graph.Providers = append(l.graph.Providers, p)
+	}
+}
+
+func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
+	b := l.open(block, providerShape)
+	p.Plugin = refAttr[dag.Plugin](b, "plugin", "plugin")
+	p.Model = b.required("model")
+	if limits := b.block("limits"); limits != nil {
+		q := l.open(limits, shape{may: []string{"requests_per_minute", "tokens_per_minute", "concurrency"}})
+		p.Limits = dag.Limits{
+			RequestsPerMinute: q.count("requests_per_minute", 1, 0),
+			TokensPerMinute:   q.count("tokens_per_minute", 1, 0),
+			Concurrency:       q.count("concurrency", 1, 0),
+		}
+	}
+	if price := b.block("price"); price != nil {
+		q := l.open(price, shape{need: []string{"input", "output"}, may: []string{"cached_input"}})
+		p.Price = &dag.Price{Input: q.amount("input"), CachedInput: q.amount("cached_input"), Output: q.amount("output")}
+		if !q.has("cached_input") {
+			p.Price.CachedInput = p.Price.Input
+		}
+	}
+	if p.Plugin == nil {
+		return
+	}
+	info := l.describe(p.Plugin, "provider", b.expr("plugin").Range())
+	if info == nil {
+		return
+	}
+	c := l.decodeConfig(b, info, true)
+	p.Config, p.Secrets = c.doc, c.secrets
+}
+
+// checkSecrets complains of all missing secrets at once, where a live call
+// could need them.
+func (l *loader) checkSecrets() {
+	if !l.opts.Live || len(l.secrets) == 0 {
+		return
+	}
+	var lines []string
+	for _, s := range l.secrets {
+		line := fmt.Sprintf("    %s  (%s)", s.name, s.block)
+		if !slices.Contains(lines, line) {
+			lines = append(lines, line)
+		}
+	}
+	what := "This variable of the environment is not set"
+	if len(lines) > 1 {
+		what = "These variables of the environment are not set"
+	}
+	l.error(l.secrets[0].at, missingSecrets, fmt.Sprintf("%s, and a live run needs it:\n%s\nSet it, or run against recorded answers, with `replay` in the pipeline block and without --live.", what, strings.Join(lines, "\n")))
+}
+
+var sourceShape = shape{
+	need: []string{"files"},
+	may:  []string{"format", "key", "limit", "schema", "code"},
+}
+
+var formats = []string{"json", "jsonl", "csv", "tsv", "lines", "markdown", "text"}
+
+func (l *loader) loadSources() {
+	for _, block := range l.blocks["source"] {
+		s := l.names["source"].nodes[block.Labels[0]].(*dag.Source)
+		b := l.open(block, sourceShape)
+		s.Files = b.distinctWords("files")
+		for i, glob := range s.Files {
+			if glob != "" && !inside(glob) {
+				b.fail(elementRange(b.expr("files"), i), pathOutside, fmt.Sprintf("%q leads out of the pipeline's directory. Paths are relative to it, with forward slashes, and stay in it.", glob))
+			}
+		}
+		if b.has("files") && b.ok && len(s.Files) == 0 {
+			b.fail(b.expr("files").Range(), emptyList, "The list of files is empty, so no item would ever come from here.")
+		}
+		s.Format = b.word("format", formats...)
+		s.Limit = b.count("limit", 1, 0)
+		s.Schema = b.schema("schema")
+		s.Code = b.code("code")
+		if s.Code != "" && s.Schema == nil && !b.has("schema") {
+			b.fail(b.attrs["code"].NameRange, strayAttribute, "`code` is what an item fails with that does not fit the source's schema, and there is no `schema` here. Add one, or remove `code`.")
+		}
+		if e := b.expr("key"); e != nil {
+			l.compileLater(task{e: e, want: expr.WantText, at: place{kind: atSource, source: s}, set: func(x dag.Expr) { s.Key = x }})
+		}
+		l.graph.Sources = append(l.graph.Sources, s)
+	}
+	if len(l.blocks["source"]) == 0 && !l.broken {
+		l.error(hcl.Range{Filename: l.mainFile()}, missingBlock, "Nothing says where items come from. Write\n    source \"NAME\" { files = [\"data/*.jsonl\"] }")
+	}
+}

@@ -1,0 +1,2 @@
+#! without pipeline
+pipeline "a/b" {}

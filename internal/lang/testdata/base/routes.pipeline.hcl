@@ -1,0 +1,10 @@
+route "written" {
+  from = stage.write
+  to   = stage.judge
+}
+
+route "judged" {
+  from = stage.judge
+  on "accept" { to = gate.accept }
+  on "reject" { stop = "rejected" }
+}

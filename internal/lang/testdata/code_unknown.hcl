@@ -1,0 +1,13 @@
+#! without gate
+gate "accept" {
+  candidate = { card = item }
+  check "schema" {
+    code   = failure.R_SCHEM
+    value  = card
+    schema = "schemas/card.json"
+  }
+  corpus "jsonl" {
+    data   = "data/all.jsonl"
+    record = card
+  }
+}

@@ -1,0 +1,1 @@
+failure "R_UNUSED" { meaning = "Nothing gives it." }

@@ -1,0 +1,1 @@
+locals { key = env("WRITER_KEY") }

@@ -1,0 +1,2 @@
+#! without gate codes
+gate "accept" { candidate = item }

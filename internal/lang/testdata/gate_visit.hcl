@@ -1,0 +1,14 @@
+#! without gate codes
+failure "R_SCHEMA" { meaning = "x" }
+gate "accept" {
+  candidate = { card = item, made = visit.write }
+  check "schema" {
+    code   = failure.R_SCHEMA
+    value  = checks.schema
+    schema = "schemas/card.json"
+  }
+  corpus "jsonl" {
+    data   = "data/${bukket}.jsonl"
+    record = { card = card, at = run.started_at }
+  }
+}

@@ -1,0 +1,1 @@
+locals { x = item.cat }

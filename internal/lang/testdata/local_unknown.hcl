@@ -1,0 +1,4 @@
+locals {
+  schemas = "schemas"
+  x = local.schema
+}

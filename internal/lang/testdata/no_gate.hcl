@@ -1,0 +1,5 @@
+#! without gate routes
+route "r" {
+  from = stage.write
+  to = stage.judge
+}

@@ -1,0 +1,2 @@
+#! without pipeline
+locals { x = 1 }

@@ -1,0 +1,5 @@
+stage "extra" { plugin = plugin.openai }
+provider "p" {
+  plugin = plugin.prompt
+  model  = "m"
+}

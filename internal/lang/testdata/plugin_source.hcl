@@ -1,0 +1,6 @@
+plugin "mine" { source = "mine/program" }
+plugin "none" {}
+plugin "both" {
+  source  = "./x"
+  command = ["x"]
+}

@@ -1,0 +1,10 @@
+#! without routes
+route "written" {
+  from = stage.write
+  to   = stage.judge
+}
+route "judged" {
+  from = stage.judge
+  on "accept" { to = gate.accept }
+  on "reject" { to = stage.write }
+}

@@ -1,0 +1,9 @@
+#! without routes
+route "written" {
+  from = stage.write
+  to   = stage.judge
+}
+route "judged" {
+  from = stage.judge
+  on "accept" { to = gate.accept }
+}

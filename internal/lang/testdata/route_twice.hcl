@@ -1,0 +1,4 @@
+route "again" {
+  from = stage.write
+  to   = stage.judge
+}

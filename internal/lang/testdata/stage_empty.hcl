@@ -1,0 +1,7 @@
+stage "idle" {}
+stage "both" {
+  plugin = plugin.prompt
+  decide {
+    else { outcome = "ok" }
+  }
+}

@@ -1,0 +1,3 @@
+stage "x" {
+  plugin = 
+}

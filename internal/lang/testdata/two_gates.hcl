@@ -1,0 +1,7 @@
+gate "second" {
+  candidate = { card = item }
+  corpus "jsonl" {
+    data = "x.jsonl"
+    record = card
+  }
+}

@@ -1,0 +1,9 @@
+stage "alone" {
+  decide {
+    else { outcome = "ok" }
+  }
+}
+route "alone" {
+  from = stage.alone
+  stop = "failed"
+}

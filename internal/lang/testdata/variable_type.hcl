@@ -1,0 +1,5 @@
+#! var n=many
+variable "n" {
+  type    = number
+  default = 1
+}

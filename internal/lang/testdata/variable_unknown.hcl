@@ -1,0 +1,2 @@
+#! var lvel=easy
+variable "level" { default = "hard" }
