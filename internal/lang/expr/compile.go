@@ -2,175 +2,351 @@ package expr
 
 import (
 	"fmt"
-	"io/fs"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
-	"github.com/zclconf/go-cty/cty/function"
-	"github.com/zclconf/go-cty/cty/function/stdlib"
-	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/diag"
+)
+
+// Summaries of the diagnostics that are made here.
+const (
+	sumUnknownName = "Unknown name"
+	sumElsewhere   = "Name not readable here"
+	sumAttribute   = "Unknown attribute"
+	sumNull        = "Value may be null"
+	sumNever       = "Comparison that never holds"
+	sumType        = "Wrong type"
+	sumFunction    = "Unknown function"
+	sumSensitive   = "Sensitive value"
+	sumNotConstant = "Not known before the run"
+	sumDuplicate   = "Duplicate key"
+	sumSyntax      = "Expression not supported"
 )
 
 // Compile checks an expression against what is known before a run and makes it
-// ready to evaluate.
+// ready to evaluate. With errors in the diagnostics there is no expression.
 func Compile(e hcl.Expression, env *Env, want Want) (dag.Expr, hcl.Diagnostics) {
-	var diags hcl.Diagnostics
-	x := &simple{e: e, env: env, want: want, digest: dag.Sum([]byte(fmt.Sprint(e.Range())))}
-	if env.Source != nil {
-		if src := env.Source(e.Range().Filename); src != nil {
-			x.src = string(e.Range().SliceBytes(src))
-			x.digest = dag.Sum([]byte(x.src))
-		}
+	c := newCompiler(env)
+	n := c.root(e)
+	if !n.bad {
+		c.checkWant(n, want)
+		c.refuseSensitive(n.x)
 	}
-	for _, t := range e.Variables() {
-		if _, ok := env.Consts[t.RootName()]; ok {
-			continue
-		}
-		name := dag.Name{Root: t.RootName()}
-		if _, ok := env.Names[name]; !ok && len(t) > 1 {
-			if a, ok := t[1].(hcl.TraverseAttr); ok {
-				name.Member = a.Name
-			}
-		}
-		if _, ok := env.Names[name]; !ok {
-			diags = append(diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: "Unknown name",
-				Detail: fmt.Sprintf("%q cannot be read here.", name), Subject: t.SourceRange().Ptr()})
-			continue
-		}
-		x.names = append(x.names, name)
+	if c.diags.HasErrors() {
+		return nil, c.diags
 	}
-	if diags.HasErrors() {
-		return nil, diags
+	x := &compiled{
+		root:      n.x,
+		want:      want,
+		names:     c.names,
+		functions: env.Functions,
+		pos:       posOf(e.Range()),
+		source:    oneLine(e.Range(), env.Source, n.x),
+		digest:    dag.Sum([]byte(normal(n.x))),
+		plan:      planOf(n.x),
+		fast:      fastBool(n.x),
 	}
-	return x, diags
+	if detail := x.prepare(); detail != "" {
+		c.error(e.Range(), sumType, detail)
+		return nil, c.diags
+	}
+	return x, c.diags
 }
 
-// Constant evaluates an expression that must be known before a run.
+// Constant evaluates an expression that must be known before a run: it may
+// read variables, locals and what else env.Consts holds. The value keeps its
+// marks; who may not show a sensitive value must look.
 func Constant(e hcl.Expression, env *Env) (cty.Value, hcl.Diagnostics) {
-	return e.Value(&hcl.EvalContext{Variables: env.Consts, Functions: env.Functions})
+	c := newCompiler(env)
+	c.constant = true
+	n := c.root(e)
+	if c.diags.HasErrors() {
+		return cty.DynamicVal, c.diags
+	}
+	v, ok := literal(n.x)
+	if !ok {
+		c.error(e.Range(), sumNotConstant, "This must be known before the run.")
+		return cty.DynamicVal, c.diags
+	}
+	if v, _ := v.UnmarkDeep(); !v.IsWhollyKnown() {
+		c.error(e.Range(), sumNotConstant, "This must be known before the run, and its value is not.")
+		return cty.DynamicVal, c.diags
+	}
+	if hasInfinite(v) {
+		c.error(e.Range(), sumType, infinite)
+		return cty.DynamicVal, c.diags
+	}
+	return v, c.diags
 }
 
-// Coverage tells whether conditions cover every case.
-type Coverage struct {
-	Complete bool   // one of them holds whatever the documents say
-	Missing  string // not Complete: a case that none covers, or why it cannot be told, in words
-	Dead     []int  // indexes of conditions that can never be the first to hold
+func hasInfinite(v cty.Value) bool {
+	v, _ = v.UnmarkDeep()
+	found := false
+	// The walk cannot fail: the callback never does.
+	_ = cty.Walk(v, func(_ cty.Path, at cty.Value) (bool, error) {
+		found = found || (isNumber(at) && at.AsBigFloat().IsInf())
+		return !found, nil
+	})
+	return found
 }
 
-// Cover proves whether one of the conditions always holds.
-func Cover(conds []dag.Expr) Coverage { return Coverage{Missing: "it cannot be told"} }
-
-// Functions are the functions of the language.
-func Functions(fsys fs.FS) map[string]function.Function {
-	return map[string]function.Function{
-		"contains": stdlib.ContainsFunc, "concat": stdlib.ConcatFunc, "length": stdlib.LengthFunc,
-		"jsondecode": stdlib.JSONDecodeFunc, "setintersection": stdlib.SetIntersectionFunc, "substr": stdlib.SubstrFunc,
-		"file": function.New(&function.Spec{Params: []function.Parameter{{Name: "path", Type: cty.String}}, Type: function.StaticReturnType(cty.String),
-			Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
-				b, err := fs.ReadFile(fsys, args[0].AsString())
-				return cty.StringVal(string(b)), err
-			}}),
-	}
+// compiler walks one expression. It checks, resolves names, infers types and
+// builds the tree that is evaluated, in one pass over HCL's tree, which it
+// never changes: one expression may be compiled for several places.
+type compiler struct {
+	env      *Env
+	constant bool // no document may be read
+	diags    hcl.Diagnostics
+	names    []dag.Name
+	slots    map[dag.Name]int
+	untyped  map[dag.Name]bool
+	lets     []string // that are being substituted
+	symbols  map[*hclsyntax.AnonSymbolExpr]local
+	locals   int // counts variables of for and splat, to tell them apart
 }
 
-type simple struct {
-	e      hcl.Expression
-	env    *Env
-	want   Want
-	names  []dag.Name
-	src    string
-	digest dag.Digest
+func newCompiler(env *Env) *compiler {
+	return &compiler{env: env, slots: map[dag.Name]int{},
+		untyped: map[dag.Name]bool{}, symbols: map[*hclsyntax.AnonSymbolExpr]local{}}
 }
 
-func (x *simple) eval(s dag.Scope) (cty.Value, error) {
-	vars := map[string]cty.Value{}
-	for k, v := range x.env.Consts {
-		vars[k] = v
-	}
-	members := map[string]map[string]cty.Value{}
-	for _, n := range x.names {
-		d, err := s.Lookup(n)
-		if err != nil {
-			return cty.NilVal, err
-		}
-		v := cty.NullVal(cty.DynamicPseudoType)
-		if !d.IsNull() {
-			t, err := ctyjson.ImpliedType(d.Bytes)
-			if err != nil {
-				return cty.NilVal, err
-			}
-			if v, err = ctyjson.Unmarshal(d.Bytes, t); err != nil {
-				return cty.NilVal, err
-			}
-		}
-		if n.Member == "" {
-			vars[n.Root] = v
-			continue
-		}
-		if members[n.Root] == nil {
-			members[n.Root] = map[string]cty.Value{}
-		}
-		members[n.Root][n.Member] = v
-	}
-	for root, m := range members {
-		vars[root] = cty.ObjectVal(m)
-	}
-	v, diags := x.e.Value(&hcl.EvalContext{Variables: vars, Functions: x.env.Functions})
-	if diags.HasErrors() {
-		return cty.NilVal, dag.Fail(dag.EExpr, "%s", diags.Error())
-	}
-	return v, nil
+// node is a part of the expression as it was understood.
+type node struct {
+	x    hclsyntax.Expression // evaluates to it
+	t    *Type
+	text string // as messages name it
+	// key identifies a value that a guard can speak of: a path of a document
+	// or of a variable of for; empty: no such value.
+	key string
+	// yes and no are the keys that are not null where the node is true, false.
+	yes, no []string
+	reads   bool     // it reads a document
+	open    []string // variables of for and splat that it needs
+	bad     bool     // it was complained of; nothing more is said of what it is part of
 }
 
-func (x *simple) Bool(s dag.Scope, seen *[]dag.Seen) (bool, error) {
-	v, err := x.eval(s)
-	if err != nil {
-		return false, err
-	}
-	if v.IsNull() || v.Type() != cty.Bool {
-		return false, dag.Fail(dag.EExpr, "%s: not a bool", x.Pos())
-	}
-	return v.True(), nil
+// where is what is known at a place inside the expression.
+type where struct {
+	locals map[string]local
+	facts  []string // keys that are not null here
 }
 
-func (x *simple) Text(s dag.Scope) (string, error) {
-	v, err := x.eval(s)
-	if err != nil {
-		return "", err
-	}
-	if v.IsNull() || v.Type() != cty.String {
-		return "", dag.Fail(dag.EExpr, "%s: not a text", x.Pos())
-	}
-	return v.AsString(), nil
+// local is a variable of for, or what * stands for.
+type local struct {
+	t   *Type
+	key string
 }
 
-func (x *simple) Doc(s dag.Scope) (dag.Doc, error) {
-	if tr, ok := x.e.(*hclsyntax.ScopeTraversalExpr); ok && len(x.names) == 1 {
-		if (x.names[0].Member == "" && len(tr.Traversal) == 1) || (x.names[0].Member != "" && len(tr.Traversal) == 2) {
-			return s.Lookup(x.names[0])
+func (w where) knowing(keys []string) where {
+	w.facts = append(slices.Clip(w.facts), keys...)
+	return w
+}
+
+// notNull tells whether a guard has shown that the value of a key, or a part
+// of it, is there.
+func (w where) notNull(key string) bool {
+	for _, f := range w.facts {
+		if rest, ok := strings.CutPrefix(f, key); ok && key != "" && (rest == "" || rest[0] == '.' || rest[0] == '[') {
+			return true
 		}
 	}
-	v, err := x.eval(s)
-	if err != nil {
-		return dag.Doc{}, err
+	return false
+}
+
+func (c *compiler) error(at hcl.Range, summary, detail string) {
+	for _, d := range c.diags { // a let that is used twice is complained of once
+		if d.Summary == summary && d.Detail == detail && *d.Subject == at {
+			return
+		}
+	}
+	c.diags = append(c.diags, diag.Error(at, summary, detail))
+}
+
+// poison stands for a part that was complained of.
+func poison(rng hcl.Range) node {
+	return node{x: &hclsyntax.LiteralValueExpr{Val: cty.DynamicVal, SrcRange: rng}, t: typeAny, bad: true}
+}
+
+func constant(v cty.Value, rng hcl.Range, text string) node {
+	return node{x: &hclsyntax.LiteralValueExpr{Val: v, SrcRange: rng}, t: typeOf(v), text: text}
+}
+
+// literal is the value of a node that is one.
+func literal(x hclsyntax.Expression) (cty.Value, bool) {
+	l, ok := x.(*hclsyntax.LiteralValueExpr)
+	if !ok {
+		return cty.NilVal, false
+	}
+	return l.Val, true
+}
+
+// typeOf is the type of a value that is known: a text is the one text that it
+// is, which is how a word that no enum has is found out.
+func typeOf(v cty.Value) *Type {
+	v, _ = v.UnmarkDeep()
+	if !v.IsKnown() {
+		return fromCty(v.Type())
 	}
 	if v.IsNull() {
-		return dag.Doc{}, nil
+		return typeNull
 	}
-	b, err := Canonical(v)
-	if err != nil {
-		return dag.Doc{}, dag.Fail(dag.EExpr, "%s: %v", x.Pos(), err)
+	t := v.Type()
+	switch {
+	case t.IsPrimitiveType():
+		single := *fromCty(t)
+		if b, err := Canonical(v); err == nil {
+			single.values = []string{string(b)}
+		}
+		return &single
+	case t.IsTupleType() || t.IsListType() || t.IsSetType():
+		var elem *Type
+		for it := v.ElementIterator(); it.Next(); {
+			_, e := it.Element()
+			if elem == nil {
+				elem = typeOf(e)
+			} else {
+				elem = Join(elem, typeOf(e))
+			}
+		}
+		return List(elem)
+	case t.IsObjectType() || t.IsMapType():
+		props := map[string]*Type{}
+		for it := v.ElementIterator(); it.Next(); {
+			k, e := it.Element()
+			props[k.AsString()] = typeOf(e)
+		}
+		return &Type{kind: kindObject, props: props}
 	}
-	return dag.NewDoc(b), nil
+	return typeAny
 }
 
-func (x *simple) Names() []dag.Name  { return x.names }
-func (x *simple) Digest() dag.Digest { return x.digest }
-func (x *simple) Pos() dag.Pos {
-	r := x.e.Range()
-	return dag.Pos{File: r.Filename, Line: r.Start.Line, Column: r.Start.Column}
+// root walks the whole expression.
+func (c *compiler) root(e hcl.Expression) node {
+	native, ok := e.(hclsyntax.Expression)
+	if ok {
+		return c.walk(native, where{})
+	}
+	// What is no expression of HCL's native syntax was put there by a program,
+	// as a default: a value, which reads nothing.
+	v, diags := e.Value(nil)
+	if diags.HasErrors() {
+		c.diags = append(c.diags, diags...)
+		return poison(e.Range())
+	}
+	return constant(v, e.Range(), "")
 }
-func (x *simple) String() string { return x.src }
+
+// combine is a node made of parts: its value is computed now if that can be.
+func (c *compiler) combine(x hclsyntax.Expression, t *Type, parts ...node) node {
+	n := node{x: x, t: t, text: "this value"}
+	for _, p := range parts {
+		n.reads = n.reads || p.reads
+		n.bad = n.bad || p.bad
+		for _, name := range p.open {
+			if !slices.Contains(n.open, name) {
+				n.open = append(n.open, name)
+			}
+		}
+	}
+	return c.fold(n)
+}
+
+// fold evaluates what reads no document.
+func (c *compiler) fold(n node) node {
+	if n.bad || n.reads || len(n.open) > 0 {
+		return n
+	}
+	if _, ok := literal(n.x); ok {
+		return n
+	}
+	v, diags := evalConstant(n.x, &hcl.EvalContext{Functions: c.env.Functions})
+	if diags.HasErrors() {
+		for _, d := range diags {
+			if d.Severity == hcl.DiagError {
+				rng := n.x.Range()
+				if d.Subject != nil {
+					rng = *d.Subject
+				}
+				c.error(rng, d.Summary, d.Detail)
+			}
+		}
+		return poison(n.x.Range())
+	}
+	folded := constant(v, n.x.Range(), n.text)
+	if v.Type() == cty.DynamicPseudoType && !v.IsKnown() {
+		folded.bad = true
+	}
+	return folded
+}
+
+// evalConstant evaluates, and makes a panic of cty or big.Float a diagnostic.
+func evalConstant(x hclsyntax.Expression, ctx *hcl.EvalContext) (v cty.Value, diags hcl.Diagnostics) {
+	defer func() {
+		if r := recover(); r != nil {
+			v, diags = failed(x.Range(), fmt.Sprintf("It cannot be computed: %v.", r))
+		}
+	}()
+	return x.Value(ctx)
+}
+
+// walk understands one node of HCL's tree.
+func (c *compiler) walk(e hclsyntax.Expression, w where) node {
+	switch e := e.(type) {
+	case *hclsyntax.ParenthesesExpr:
+		return c.walk(e.Expression, w)
+	case *hclsyntax.LiteralValueExpr:
+		return constant(e.Val, e.SrcRange, "this value")
+	case *hclsyntax.ScopeTraversalExpr:
+		return c.traversal(e, w)
+	case *hclsyntax.RelativeTraversalExpr:
+		return c.take(c.walk(e.Source, w), stepsOf(e.Traversal), e, w)
+	case *hclsyntax.IndexExpr:
+		return c.index(e, w)
+	case *hclsyntax.SplatExpr:
+		return c.splat(e, w)
+	case *hclsyntax.AnonSymbolExpr:
+		l := c.symbols[e]
+		return node{x: e, t: l.t, key: l.key, text: "the element", open: []string{l.key}}
+	case *hclsyntax.ForExpr:
+		return c.forEach(e, w)
+	case *hclsyntax.TupleConsExpr:
+		return c.tuple(e, w)
+	case *hclsyntax.ObjectConsExpr:
+		return c.object(e, w)
+	case *hclsyntax.TemplateExpr:
+		return c.template(e, w)
+	case *hclsyntax.TemplateWrapExpr:
+		n := c.walk(e.Wrapped, w)
+		c.checkPart(n, e.Wrapped.Range())
+		return c.combine(&textNode{Expression: e, wrapped: n.x}, typeString, n)
+	case *hclsyntax.TemplateJoinExpr:
+		n := c.walk(e.Tuple, w)
+		return c.combine(&hclsyntax.TemplateJoinExpr{Tuple: n.x}, typeString, n)
+	case *hclsyntax.FunctionCallExpr:
+		return c.call(e, w)
+	case *hclsyntax.ConditionalExpr:
+		return c.conditional(e, w)
+	case *hclsyntax.BinaryOpExpr:
+		return c.binary(e, w)
+	case *hclsyntax.UnaryOpExpr:
+		return c.unary(e, w)
+	case *hclsyntax.ExprSyntaxError: // complained of by the parser
+		return poison(e.SrcRange)
+	}
+	c.error(e.Range(), sumSyntax, "This sort of expression is not part of the language.")
+	return poison(e.Range())
+}
+
+// refuseSensitive complains of every secret that the expression would read.
+func (c *compiler) refuseSensitive(x hclsyntax.Expression) {
+	visit(x, func(x hclsyntax.Expression) {
+		if v, ok := literal(x); ok && v.ContainsMarked() {
+			c.error(x.Range(), sumSensitive, "This value is sensitive. It reaches a provider's configuration and nothing else: it may stand in no document, prompt, record or condition.")
+		}
+	})
+}
