@@ -1,0 +1,218 @@
+package prompt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+
+	"github.com/penstock-run/penstock/internal/schema"
+	"github.com/penstock-run/penstock/plugins/sdk"
+)
+
+// Behaviour stands in the action digest of every visit: raise it when the same
+// visit may send another request or take an answer in another way.
+const Behaviour = "prompt/1"
+
+// maxReasks bounds what a pipeline may ask for: a model that did not hear
+// three times will not hear the tenth time.
+const maxReasks = 10
+
+// Stage is the plugin, ready to be served.
+func Stage() sdk.Stage {
+	return sdk.Stage{
+		Info: sdk.Info{
+			Name: "prompt", Version: "1", Behaviour: Behaviour,
+			Config: []sdk.Field{
+				{Name: "template", Type: "string", Required: true, Doc: "The prompt, a template that is filled with the visit's input; from a file with `file(\"prompts/card.md\")`."},
+				{Name: "system", Type: "string", Doc: "The system text, a template too."},
+				{Name: "temperature", Type: "number", Doc: "Sampling temperature; left to the provider if absent."},
+				{Name: "top_p", Type: "number", Doc: "Nucleus sampling, from 0 to 1; left to the provider if absent."},
+				{Name: "seed", Type: "number", Doc: "Seed for providers that take one, a whole number."},
+				{Name: "max_tokens", Type: "number", Doc: "The longest answer; one that reaches it is E_TRUNCATED."},
+				{Name: "stop", Type: "list(string)", Doc: "Texts at which the answer ends."},
+				{Name: "reasks", Type: "number", Default: "2", Doc: "How often the model is told what is wrong with its answer and asked again, 0 to 10."},
+			},
+			Outcomes: []string{"ok"},
+			Codes:    []string{"E_EXPR", "E_REFUSED", "E_TRUNCATED", "E_MALFORMED", "E_OUTPUT", "E_DOCUMENT_SIZE"},
+			Services: []string{"complete"},
+		},
+		Configure: func(_ context.Context, c sdk.Config) (sdk.Func, error) {
+			a, err := configure(c)
+			if err != nil {
+				return nil, err
+			}
+			return func(ctx context.Context, v *sdk.Visit) (sdk.Result, error) {
+				return a.ask(ctx, v.Input, v.Sample, v.Complete)
+			}, nil
+		},
+	}
+}
+
+type config struct {
+	Template    string   `json:"template"`
+	System      *string  `json:"system"`
+	Temperature *float64 `json:"temperature"`
+	TopP        *float64 `json:"top_p"`
+	Seed        *float64 `json:"seed"`
+	MaxTokens   *float64 `json:"max_tokens"`
+	Stop        []string `json:"stop"`
+	Reasks      *float64 `json:"reasks"`
+}
+
+// asker runs the visits of one stage.
+type asker struct {
+	template, system *Template // system may be nil
+	sampling         *sdk.Sampling
+	reasks           int
+	schema           *schema.Schema // nil: any JSON
+	source           []byte         // of the schema
+}
+
+func configure(c sdk.Config) (*asker, error) {
+	var conf config
+	if err := c.Into(&conf); err != nil {
+		return nil, err
+	}
+	a := &asker{source: c.OutputSchema, reasks: 2}
+	var diags sdk.Diagnostics
+	complain := func(attribute, summary, detail string) {
+		diags = append(diags, sdk.Diagnostic{Summary: summary, Detail: detail, Path: []string{attribute}})
+	}
+	var err error
+	if a.template, err = CompileTemplate(conf.Template); err != nil {
+		complain("template", "The template cannot be read", err.Error())
+	} else if conf.Template == "" {
+		complain("template", "The template is empty", "A prompt needs a text to send.")
+	}
+	if conf.System != nil {
+		if a.system, err = CompileTemplate(*conf.System); err != nil {
+			complain("system", "The template cannot be read", err.Error())
+		}
+	}
+	whole := func(attribute string, n *float64, least, most float64) *int64 {
+		if n == nil {
+			return nil
+		}
+		if *n != math.Trunc(*n) || *n < least || *n > most {
+			complain(attribute, "The number is out of range", fmt.Sprintf("%s is a whole number from %.0f to %.0f, not %v.", attribute, least, most, *n))
+			return nil
+		}
+		i := int64(*n)
+		return &i
+	}
+	within := func(attribute string, n *float64, most float64) *float64 {
+		if n != nil && (*n < 0 || *n > most) {
+			complain(attribute, "The number is out of range", fmt.Sprintf("%s is a number from 0 to %.0f, not %v.", attribute, most, *n))
+		}
+		return n
+	}
+	const exact = 1 << 53 // whole numbers above are not exact in JSON
+	a.sampling = &sdk.Sampling{
+		Temperature: within("temperature", conf.Temperature, 2), TopP: within("top_p", conf.TopP, 1),
+		Seed: whole("seed", conf.Seed, -exact, exact), MaxTokens: whole("max_tokens", conf.MaxTokens, 1, exact), Stop: conf.Stop,
+	}
+	if n := whole("reasks", conf.Reasks, 0, maxReasks); n != nil {
+		a.reasks = int(*n)
+	}
+	if len(c.OutputSchema) > 0 {
+		if a.schema, err = schema.Compile("the output schema", c.OutputSchema); err != nil {
+			diags = append(diags, sdk.Diagnostic{Summary: "The output schema cannot be used", Detail: err.Error()})
+		}
+	}
+	if len(diags) > 0 {
+		return nil, diags
+	}
+	return a, nil
+}
+
+// complete is how a visit asks the host.
+type complete func(ctx context.Context, request *sdk.CompletionRequest) (*sdk.CompletionReply, error)
+
+// ask runs one visit: the prompt, and after each misfit the prompt, the latest
+// answer and what is wrong with it. Not the whole conversation: its cost would
+// grow with the square of the re-asks.
+func (a *asker) ask(ctx context.Context, input []byte, sample int, complete complete) (sdk.Result, error) {
+	request, err := a.request(input, sample)
+	if err != nil {
+		return sdk.Result{}, err
+	}
+	original := request.Messages[0]
+	var notes []string
+	for asked := 0; ; asked++ {
+		reply, err := complete(ctx, request)
+		if err != nil {
+			return sdk.Result{}, err // a *sdk.ProviderError, which the SDK maps to its code
+		}
+		got, err := judge(reply, a.schema)
+		if err != nil {
+			return sdk.Result{}, err
+		}
+		if got.fenced != "" {
+			notes = append(notes, got.fenced)
+		}
+		if got.misfit == nil {
+			return sdk.Result{Output: got.document, Notes: notes}, nil
+		}
+		if asked == a.reasks {
+			return sdk.Result{}, &sdk.Failure{Code: got.misfit.code, Message: after(got.misfit.text, asked)}
+		}
+		notes = append(notes, fmt.Sprintf("asked again (%d of %d): %s", asked+1, a.reasks, got.misfit.text))
+		request.Messages = []*sdk.Message{original, says("assistant", shown(reply)), says("user", reask(got.misfit.text))}
+	}
+}
+
+func (a *asker) request(input []byte, sample int) (*sdk.CompletionRequest, error) {
+	text, err := render(a.template, "the template", input)
+	if err != nil {
+		return nil, err
+	}
+	request := &sdk.CompletionRequest{Messages: []*sdk.Message{says("user", text)}, Schema: a.source, Sampling: a.sampling, Sample: uint32(sample)}
+	if a.system != nil {
+		if request.System, err = render(a.system, "the system template", input); err != nil {
+			return nil, err
+		}
+	}
+	return request, nil
+}
+
+func render(t *Template, name string, input []byte) (string, error) {
+	text, err := t.Render(input)
+	var at *TemplateError
+	switch {
+	case errors.As(err, &at):
+		return "", sdk.Fail("E_EXPR", "%s, %v", name, at)
+	case err != nil:
+		return "", sdk.Fail("E_EXPR", "%s: %v", name, err)
+	}
+	return text, nil
+}
+
+func says(role, text string) *sdk.Message {
+	return &sdk.Message{Role: role, Parts: []*sdk.Part{{Type: "text", Text: text}}}
+}
+
+// shown is the answer as the model gets to see it again. Servers refuse a turn
+// without text.
+func shown(reply *sdk.CompletionReply) string {
+	if text := reply.GetText(); text != "" {
+		return text
+	}
+	return "(an empty answer)"
+}
+
+// reask tells the model what is wrong. Its wording is part of the behaviour:
+// recorded re-asks match it.
+func reask(misfit string) string {
+	return "That answer cannot be used: " + misfit + ".\n\nAnswer again, with the whole answer: one JSON document and nothing else."
+}
+
+func after(text string, reasks int) string {
+	switch reasks {
+	case 0:
+		return text
+	case 1:
+		return text + " (asked again once)"
+	}
+	return fmt.Sprintf("%s (asked again %d times)", text, reasks)
+}
