@@ -24,6 +24,7 @@ var phaseNames = map[dag.Phase]string{
 func (l *loader) gateChecks(g *dag.Gate, b *body) {
 	named := map[string]hcl.Range{}
 	var last dag.CheckInfo
+	mixed := false
 	var lastAt hcl.Range
 	for _, block := range b.blocks["check"] {
 		info, ok := dag.LookupCheck(dag.CheckKind(block.Labels[0]))
@@ -31,9 +32,10 @@ func (l *loader) gateChecks(g *dag.Gate, b *body) {
 			l.error(block.LabelRanges[0], unknownCheck, sentence(fmt.Sprintf("There is no check of the kind %q.", block.Labels[0]), diag.DidYouMean(block.Labels[0], checkNames())))
 			continue
 		}
-		if info.Phase < last.Phase {
+		if info.Phase < last.Phase && !mixed {
+			mixed = true
 			l.twice(block.DefRange(), lastAt, mixedPhases, fmt.Sprintf("The check %q is %s, and stands behind %q, which is %s. Checks run static first, then over the network, then under the lock; declare them in that order.", info.Kind, phaseNames[info.Phase], last.Kind, phaseNames[last.Phase]))
-		} else {
+		} else if info.Phase >= last.Phase {
 			last, lastAt = info, block.DefRange()
 		}
 		if !info.Supported {

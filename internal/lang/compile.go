@@ -91,7 +91,7 @@ func (l *loader) compileAll() {
 		env := *l.types.env(t.at)
 		env.Lets = t.lets
 		x, diags := expr.Compile(t.e, &env, t.want)
-		l.diags = append(l.diags, diags...)
+		l.take(diags)
 		if x != nil && !diags.HasErrors() {
 			t.set(x)
 		}
@@ -146,6 +146,7 @@ func (b *body) schema(name string) dag.Schema {
 	}
 	s := b.l.readSchema(path, b.expr(name).Range())
 	b.l.schemas[path] = s
+	b.l.schemaless = b.l.schemaless || s == nil
 	return s
 }
 

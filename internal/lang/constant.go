@@ -81,7 +81,7 @@ func (l *loader) constantIn(e hcl.Expression, env *expr.Env) (cty.Value, bool) {
 		return cty.NilVal, false
 	}
 	v, diags := expr.Constant(e, env)
-	l.diags = append(l.diags, diags...)
+	l.take(diags)
 	return v, !diags.HasErrors()
 }
 

@@ -95,6 +95,13 @@ type loader struct {
 	// broken tells that the graph has holes, so that proofs and types along it
 	// would complain of what is not there.
 	broken bool
+	// misnamed tells that some code was misspelt: one that seems unused may be
+	// the one that was meant.
+	misnamed bool
+	// schemaless tells that a schema could not be read, so that documents lack
+	// a type for that.
+	schemaless bool
+	keys       map[hcl.Range]bool // of duplicate keys that were complained of
 
 	plugins   map[*dag.Plugin]*dag.PluginInfo
 	schemas   map[string]dag.Schema
@@ -130,6 +137,7 @@ func newLoader(opts Options) *loader {
 		schemas:   map[string]dag.Schema{},
 		usedCodes: map[dag.Code]bool{},
 		warned:    map[string]bool{},
+		keys:      map[hcl.Range]bool{},
 	}
 }
 
@@ -188,6 +196,17 @@ func (l *loader) twice(at, first hcl.Range, summary, detail string) {
 	diag.With(l.error(at, summary, detail), diag.Info{
 		Related: []diag.Related{{Label: "first here", Range: first}},
 	})
+}
+
+// take keeps the diagnostics of an expression, less what was found in the
+// syntax tree already.
+func (l *loader) take(diags hcl.Diagnostics) {
+	for _, d := range diags {
+		if d.Summary == duplicateKey && d.Subject != nil && l.keys[*d.Subject] {
+			continue
+		}
+		l.diags = append(l.diags, d)
+	}
 }
 
 // pos is a range as dag knows it; the way back is kept for what dag finds wrong.

@@ -371,7 +371,7 @@ func (n *names) members() {
 // untyped warns once for each stage whose documents are read without a schema.
 func (n *names) untyped(name dag.Name, at hcl.Range) {
 	label := n.keys[name]
-	if label == "" || n.f.ways == nil || n.f.l.warned[label] {
+	if label == "" || n.f.ways == nil || n.f.l.schemaless || n.f.l.warned[label] {
 		return
 	}
 	n.f.l.warned[label] = true

@@ -163,7 +163,7 @@ func suggestCode(name string) string {
 // those who read the records.
 func (l *loader) checkCodes() {
 	for _, f := range l.graph.Codes {
-		if l.usedCodes[f.Code] || f.Retired || l.broken {
+		if l.usedCodes[f.Code] || f.Retired || l.broken || l.misnamed || !isCode(string(f.Code)) || strings.HasPrefix(string(f.Code), "E_") {
 			continue
 		}
 		l.error(l.names["failure"].at[string(f.Code)], unusedCode, fmt.Sprintf("Nothing gives the code %s. If it was in use once, keep it for those who read old records, with\n    retired = true\nelse remove the block.", f.Code))

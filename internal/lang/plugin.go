@@ -159,11 +159,11 @@ func (l *loader) checkSecrets() {
 			lines = append(lines, line)
 		}
 	}
-	what := "This variable of the environment is not set"
+	what, it := "This variable of the environment is not set", "it"
 	if len(lines) > 1 {
-		what = "These variables of the environment are not set"
+		what, it = "These variables of the environment are not set", "them"
 	}
-	l.error(l.secrets[0].at, missingSecrets, fmt.Sprintf("%s, and a live run needs it:\n%s\nSet it, or run against recorded answers, with `replay` in the pipeline block and without --live.", what, strings.Join(lines, "\n")))
+	l.error(l.secrets[0].at, missingSecrets, fmt.Sprintf("%s, and a live run needs %s:\n%s\nSet %s, or run against recorded answers, with `replay` in the pipeline block and without --live.", what, it, strings.Join(lines, "\n"), it))
 }
 
 var sourceShape = shape{

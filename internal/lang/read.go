@@ -153,6 +153,7 @@ func (l *loader) duplicateKeys(body *hclsyntax.Body) {
 				continue
 			}
 			if at, seen := first[key]; seen {
+				l.keys[item.KeyExpr.Range()] = true
 				l.twice(item.KeyExpr.Range(), at, duplicateKey, fmt.Sprintf("This object has the key %q already; the second value would silently replace the first. Remove one.", key))
 				continue
 			}

@@ -86,6 +86,7 @@ func reference[T any](l *loader, e hcl.Expression, kind string) *T {
 			hint = fmt.Sprintf("Declare it:\n    %s %q { … }", kind, name)
 		}
 		l.error(at, unknownSummary[kind], sentence(fmt.Sprintf("There is no %s %q.", kind, name), hint))
+		l.misnamed = l.misnamed || kind == "failure"
 		return nil
 	}
 	return node

@@ -69,6 +69,7 @@ func (l *loader) loadStage(s *dag.Stage, block *hclsyntax.Block) {
 		s.Independent = refList[dag.Stage](b, "independent_of", "stage")
 		if slices.Contains(s.Independent, s) {
 			b.fail(e.Range(), dependsOnItself, "A stage cannot be independent of itself. Remove it from the list.")
+			s.Independent = slices.DeleteFunc(s.Independent, func(other *dag.Stage) bool { return other == s })
 		}
 	}
 }

@@ -98,7 +98,7 @@ func (b *body) required(name string) string {
 func (b *body) word(name string, words ...string) string {
 	s := b.text(name)
 	if b.has(name) && b.ok && !slices.Contains(words, s) {
-		b.fail(b.expr(name).Range(), unknownWord, sentence(fmt.Sprintf("%q is no value of %s.", s, name), diag.DidYouMean(s, words)))
+		b.fail(b.expr(name).Range(), unknownWord, sentence(fmt.Sprintf("`%s` cannot be %q.", name, s), diag.DidYouMean(s, words)))
 		return ""
 	}
 	return s

@@ -128,7 +128,7 @@ func (l *loader) parseGiven(value given, name string) (cty.Value, bool) {
 	}
 	if diags.HasErrors() {
 		l.diags = append(l.diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: badVariable,
-			Detail: fmt.Sprintf("The value that %s gives is no value of its type: %s. Write it as in a pipeline file, quoted for the shell:\n    -var '%s=[\"a\", \"b\"]'", value.source, diags[0].Detail, name)})
+			Detail: fmt.Sprintf("The value that %s gives is no value of its type: %s. Write it as in a pipeline file, quoted for the shell, a text in its quotes too:\n    -var '%s=[\"a\", \"b\"]'", value.source, strings.TrimSuffix(diags[0].Detail, "."), name)})
 		return cty.NilVal, false
 	}
 	return v, true

@@ -5,5 +5,17 @@ stage "alone" {
 }
 route "alone" {
   from = stage.alone
-  stop = "failed"
+  on "ok" { to = stage.alone2 }
+}
+stage "alone2" {
+  decide {
+    else { outcome = "ok" }
+  }
+}
+route "alone2" {
+  from = stage.alone2
+  on "ok" {
+    to  = stage.alone
+    max = 3
+  }
 }
