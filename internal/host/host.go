@@ -50,6 +50,9 @@ type Task struct {
 	Sample  int
 	Input   []byte        // canonical JSON; shared, never written to
 	Timeout time.Duration // from when the plugin gets it; 0: none
+	// Alone runs the visit with no other in its process: after a crash, that tells
+	// whose visit it was that crashed it.
+	Alone bool
 }
 
 // Result ends a Task: with Failure, with Err, or else with Word and Output.

@@ -40,7 +40,8 @@ type process struct {
 	deadlines deadlines
 	completed []*proto.Completed
 	cancels   []uint64
-	retired   bool // no visit is sent any more
+	retired   bool   // no visit is sent any more
+	alone     *visit // runs with no other beside it
 
 	providerMu sync.Mutex
 	providers  map[*dag.Provider]*providerHandle
@@ -226,7 +227,9 @@ func (p *process) stop(ctx context.Context) {
 	defer timer.Stop()
 	release := context.AfterFunc(ctx, p.runner.killIfStarted)
 	defer release()
-	p.runner.closeStdin()
+	// Who does not know go-plugin's shutdown may still watch stdin.
+	hint := time.AfterFunc(p.host.opts.Grace/10, p.runner.closeStdin)
+	defer hint.Stop()
 	p.client.Kill() // its own grace is a constant and its calls have no limit: the timer above bounds both
 	<-p.runner.done
 	p.finished.Wait()

@@ -78,7 +78,7 @@ func (p *process) take() *proto.HostMessage {
 	m := &proto.HostMessage{Completed: p.completed, Cancel: p.cancels}
 	p.completed, p.cancels = nil, nil
 	room := min(proto.Window-len(p.inFlight), proto.MaxBatch, s.queue.len())
-	if p.retired {
+	if p.retired || p.alone != nil {
 		room = 0
 	}
 	if room > 0 {
@@ -115,6 +115,12 @@ func (p *process) takeTasksLocked(m *proto.HostMessage, room int) (failed []*vis
 		}
 		if bytes += len(v.task.Input); bytes > batchBytes && len(m.Tasks) > 0 {
 			break
+		}
+		if v.task.Alone {
+			if len(p.inFlight) > 0 {
+				break // those that run end first, and none is sent after them
+			}
+			p.alone, room = v, 1
 		}
 		queue.pop()
 		if p.inFlight[v.task.Visit] != nil {
@@ -194,7 +200,6 @@ func (p *process) results(batch []*proto.Result) error {
 	results := make([]Result, 0, len(batch))
 	unknown := 0
 	s.mu.Lock()
-	full := len(p.inFlight) >= proto.Window
 	for _, r := range batch {
 		v := p.inFlight[r.Visit]
 		if v == nil {
@@ -205,11 +210,10 @@ func (p *process) results(batch []*proto.Result) error {
 			}
 			continue
 		}
-		delete(p.inFlight, r.Visit)
-		p.deadlines.stop(v)
+		p.releaseLocked(v)
 		results = append(results, p.result(v, r, now))
 	}
-	more := full && s.queue.len() > 0
+	more := s.queue.len() > 0 // the window was full, or a visit ran alone
 	s.mu.Unlock()
 	if more {
 		p.ring()
@@ -238,10 +242,18 @@ func (p *process) cancelLocked(id uint64) *visit {
 	return nil
 }
 
-// withdrawLocked ends a visit before the plugin has: the plugin is told.
-func (p *process) withdrawLocked(v *visit) {
+// releaseLocked takes a visit off the window.
+func (p *process) releaseLocked(v *visit) {
 	delete(p.inFlight, v.task.Visit)
 	p.deadlines.stop(v)
+	if p.alone == v {
+		p.alone = nil
+	}
+}
+
+// withdrawLocked ends a visit before the plugin has: the plugin is told.
+func (p *process) withdrawLocked(v *visit) {
+	p.releaseLocked(v)
 	p.cancels = append(p.cancels, v.task.Visit)
 	p.deaf[v.task.Visit] = struct{}{}
 }
