@@ -123,6 +123,16 @@ func (p *Picture) place() ([]*placed, map[string]int) {
 			}
 		}
 	}
+	// What runs back up stands outermost, where its way is free.
+	back := map[*placed]bool{}
+	for _, e := range p.Edges {
+		if from := nodes[index[e.From]]; nodes[index[e.To]].layer <= from.layer {
+			back[from] = true
+		}
+	}
+	for l := range layers {
+		sort.SliceStable(layers[l], func(i, j int) bool { return !back[layers[l][i]] && back[layers[l][j]] })
+	}
 	widest := 0.0
 	for _, layer := range layers {
 		widest = max(widest, layerWidth(layer))
