@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/zclconf/go-cty/cty"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/penstock-run/penstock/dag"
 )
@@ -256,7 +257,10 @@ func valuesType(values []any) *Type {
 }
 
 func valueType(v any) *Type {
-	b, err := json.Marshal(v, json.Deterministic(true))
+	if s, ok := v.(string); ok {
+		v = norm.NFC.String(s) // the form in which expressions compare
+	}
+	b, err := json.Marshal(v)
 	if err != nil {
 		return typeAny
 	}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // kind is the shape of a value as far as it is known.
@@ -81,7 +83,7 @@ func Nullable(t *Type) *Type {
 func Enum(values ...string) *Type {
 	t := &Type{kind: kindString, values: []string{}}
 	for _, v := range values {
-		t.values = append(t.values, string(quote(v)))
+		t.values = append(t.values, string(quote(norm.NFC.String(v))))
 	}
 	return t
 }
