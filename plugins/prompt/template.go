@@ -110,7 +110,7 @@ func (t *Template) Render(document []byte) (string, error) {
 		}
 		return "", executionError(err)
 	}
-	return out.String(), nil
+	return out.text.String(), nil
 }
 
 var executionPrefix = regexp.MustCompile(`^template: template:(\d+):(\d+): executing "template" at .*?: `)
@@ -131,13 +131,13 @@ func executionError(err error) *TemplateError {
 
 var errTooLong = errors.New("too long")
 
-type bounded struct{ strings.Builder }
+type bounded struct{ text strings.Builder }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	if b.Len()+len(p) > maxPrompt {
+	if b.text.Len()+len(p) > maxPrompt {
 		return 0, errTooLong
 	}
-	return b.Builder.Write(p)
+	return b.text.Write(p)
 }
 
 // place is a byte offset of the source in lines and columns.
