@@ -6,6 +6,8 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+
+	"github.com/penstock-run/penstock/internal/diag"
 )
 
 func (c *compiler) index(e *hclsyntax.IndexExpr, w where) node {
@@ -16,7 +18,7 @@ func (c *compiler) index(e *hclsyntax.IndexExpr, w where) node {
 	if v, ok := literal(key.x); ok {
 		s, ok := keyStep(v, e.Key.Range())
 		if !ok {
-			c.error(e.Key.Range(), sumType, fmt.Sprintf("An index is a text or a whole number from 0, and this is %s.", articled(key.t)))
+			c.error(e.Key.Range(), sumType, fmt.Sprintf("An index is a text or a whole number from 0, and this is %s.", key.t.describe()))
 			return poison(e.Range())
 		}
 		return c.take(coll, []step{s}, e, w)
@@ -72,9 +74,9 @@ func (c *compiler) elements(n node, at hcl.Range, w where, objects bool) (*Type,
 	return typeAny, false
 }
 
-func (c *compiler) newLocal(t *Type) local {
+func (c *compiler) newLocal(t *Type, text string) local {
 	c.locals++
-	return local{t: t, key: "\x00" + itoa(c.locals)}
+	return local{t: t, key: "\x00" + itoa(c.locals), text: text}
 }
 
 // splat is xs[*].url. A value that is no list is refused where that is known:
@@ -85,7 +87,7 @@ func (c *compiler) splat(e *hclsyntax.SplatExpr, w where) node {
 	if !ok {
 		return poison(e.Range())
 	}
-	l := c.newLocal(elem)
+	l := c.newLocal(elem, source.text+"[*]")
 	c.symbols[e.Item] = l
 	each := c.walk(e.Each, w)
 	x := &hclsyntax.SplatExpr{Source: source.x, Each: each.x, Item: e.Item, SrcRange: e.SrcRange, MarkerRange: e.MarkerRange}
@@ -135,7 +137,7 @@ func (c *compiler) forEach(e *hclsyntax.ForExpr, w where) node {
 	var bound []string
 	bind := func(name string, t *Type) {
 		if name != "" {
-			l := c.newLocal(t)
+			l := c.newLocal(t, name)
 			inner.locals[name] = l
 			bound = append(bound, l.key)
 		}
@@ -212,7 +214,8 @@ func (c *compiler) object(e *hclsyntax.ObjectConsExpr, w where) node {
 		}
 		name := v.AsString()
 		if at, twice := first[name]; twice {
-			c.error(item.KeyExpr.Range(), sumDuplicate, fmt.Sprintf("The key %q stands here a second time; the first is at line %d, column %d. Remove one of them.", name, at.Start.Line, at.Start.Column))
+			c.error(item.KeyExpr.Range(), sumDuplicate, fmt.Sprintf("The key %q stands in this object a second time. Remove one of the two.", name))
+			diag.With(c.diags[len(c.diags)-1], diag.Info{Related: []diag.Related{{Label: "first here", Range: at}}})
 			continue
 		}
 		first[name] = item.KeyExpr.Range()

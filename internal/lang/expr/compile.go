@@ -138,8 +138,9 @@ type where struct {
 
 // local is a variable of for, or what * stands for.
 type local struct {
-	t   *Type
-	key string
+	t    *Type
+	key  string
+	text string
 }
 
 func (w where) knowing(keys []string) where {
@@ -272,7 +273,8 @@ func (c *compiler) fold(n node) node {
 				if d.Subject != nil {
 					rng = *d.Subject
 				}
-				c.error(rng, d.Summary, d.Detail)
+				summary, detail := wordsOf(d)
+				c.error(rng, summary, detail)
 			}
 		}
 		return poison(n.x.Range())
@@ -282,6 +284,17 @@ func (c *compiler) fold(n node) node {
 		folded.bad = true
 	}
 	return folded
+}
+
+// wordsOf is what HCL's evaluator complains of, in our words where a function
+// failed: its name and its own words are what helps.
+func wordsOf(d *hcl.Diagnostic) (summary, detail string) {
+	call, ok := hcl.DiagnosticExtra[hclsyntax.FunctionCallDiagExtra](d)
+	if !ok || call.FunctionCallError() == nil {
+		return d.Summary, d.Detail
+	}
+	why := strings.TrimSuffix(call.FunctionCallError().Error(), ".")
+	return "Function failed", fmt.Sprintf("%s: %s.", call.CalledFunctionName(), why)
 }
 
 // evalConstant evaluates, and makes a panic of cty or big.Float a diagnostic.
@@ -311,7 +324,7 @@ func (c *compiler) walk(e hclsyntax.Expression, w where) node {
 		return c.splat(e, w)
 	case *hclsyntax.AnonSymbolExpr:
 		l := c.symbols[e]
-		return node{x: e, t: l.t, key: l.key, text: "the element", open: []string{l.key}}
+		return node{x: e, t: l.t, key: l.key, text: l.text, open: []string{l.key}}
 	case *hclsyntax.ForExpr:
 		return c.forEach(e, w)
 	case *hclsyntax.TupleConsExpr:

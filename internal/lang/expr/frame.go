@@ -157,7 +157,8 @@ func (x *compiled) value(f *frame, n hclsyntax.Expression) (v cty.Value, err err
 			if d.Subject != nil {
 				rng = *d.Subject
 			}
-			return cty.NilVal, x.fail(rng, d.Detail)
+			_, detail := wordsOf(d)
+			return cty.NilVal, x.fail(rng, detail)
 		}
 	}
 	switch {

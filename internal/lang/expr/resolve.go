@@ -169,7 +169,7 @@ func stepsOf(t hcl.Traversal) []step {
 	for _, tr := range t {
 		switch tr := tr.(type) {
 		case hcl.TraverseAttr:
-			steps = append(steps, attrStep(tr.Name, tr.SrcRange))
+			steps = append(steps, attrStep(tr.Name, lessDot(tr)))
 		case hcl.TraverseIndex:
 			if s, ok := keyStep(tr.Key, tr.SrcRange); ok {
 				steps = append(steps, s)
@@ -177,6 +177,16 @@ func stepsOf(t hcl.Traversal) []step {
 		}
 	}
 	return steps
+}
+
+// lessDot is the place of an attribute's name: HCL counts the dot before it in.
+func lessDot(tr hcl.TraverseAttr) hcl.Range {
+	r := tr.SrcRange
+	if r.End.Byte-r.Start.Byte == len(tr.Name)+1 {
+		r.Start.Byte++
+		r.Start.Column++
+	}
+	return r
 }
 
 // keyStep is the step that an index with a known key takes.

@@ -190,7 +190,10 @@ func (t *Type) String() string {
 	case kindBool:
 		s = "bool"
 	case kindList:
-		s = "list of " + t.elem.String()
+		s = "list"
+		if t.elem.kind != kindAny && t.elem.kind != kindNull {
+			s = "list of " + t.elem.notNull().many()
+		}
 	case kindObject:
 		s = "object"
 	}
@@ -198,6 +201,14 @@ func (t *Type) String() string {
 		s += " or null"
 	}
 	return s
+}
+
+// many is the plural of a type's name.
+func (t *Type) many() string {
+	if t.kind == kindList {
+		return "lists"
+	}
+	return t.String() + "s"
 }
 
 // names are the declared names of an object, sorted.
@@ -215,7 +226,10 @@ func (t *Type) describe() string {
 	if len(t.values) == 0 || len(t.values) > 12 {
 		return t.String()
 	}
-	s := "one of " + strings.Join(t.values, ", ")
+	s := t.values[0]
+	if len(t.values) > 1 {
+		s = "one of " + strings.Join(t.values, ", ")
+	}
 	if t.nullable {
 		s += " or null"
 	}
