@@ -36,6 +36,7 @@ func (x *actionIndex) open(s *Store) {
 			x.enter(payload, uint64(at))
 		}
 	}
+	x.log.expect = func(bytes int64) { x.table.reserve(int(bytes / 320)) }
 	x.log.placed = func(kind byte, payload []byte, pending uint64, at int64) {
 		if at == 0 {
 			x.enter(payload, pending)
@@ -51,10 +52,40 @@ func (x *actionIndex) open(s *Store) {
 	}
 }
 
-// enter adds an entry. An action made anew has two; the later one is found
-// first only by comparing positions, see find.
+// enter adds an entry, or lets that of an action made anew point at the later
+// record.
 func (x *actionIndex) enter(payload []byte, pos uint64) {
-	x.table.add(hash32(dag.Digest(payload)), pos)
+	digest := dag.Digest(payload)
+	if c := x.seek(digest); c.pos != 0 {
+		x.table.set(c, pos)
+		return
+	}
+	x.table.add(hash32(digest), pos)
+}
+
+// seek finds an action's entry. The record is read to compare it; two digests
+// that begin alike are rare enough.
+func (x *actionIndex) seek(digest dag.Digest) cursor {
+	hash := hash32(digest)
+	c := x.table.first(hash)
+	for c.pos != 0 {
+		if payload := x.payload(c.pos); len(payload) >= len(digest) && dag.Digest(payload) == digest {
+			break
+		}
+		c = x.table.next(hash, c)
+	}
+	return c
+}
+
+// payload reads the record at a position, until the next read; nil where it is
+// damaged.
+func (x *actionIndex) payload(pos uint64) []byte {
+	kind, payload, scratch := x.log.record(pos, x.store.scratch)
+	x.store.scratch = scratch
+	if kind != kindAction {
+		return nil
+	}
+	return payload
 }
 
 // PutAction records what a visit came to. Its output has been Put.
@@ -90,27 +121,13 @@ func (s *Store) Action(digest dag.Digest) (*Action, bool, error) {
 	return a, true, nil
 }
 
-// find gives the latest record of an action, nil where there is none. One
-// that is damaged now gives way to an earlier one.
+// find gives the latest record of an action, nil where there is none.
 func (x *actionIndex) find(digest dag.Digest) *Action {
-	hash := hash32(digest)
-	var found *Action
-	var at uint64
-	for c := x.table.first(hash); c.pos != 0; c = x.table.next(hash, c) {
-		if found != nil && c.pos < at {
-			continue
-		}
-		var kind byte
-		var payload []byte
-		kind, payload, x.store.scratch = x.log.record(c.pos, x.store.scratch)
-		if kind != kindAction || len(payload) < len(digest) || dag.Digest(payload) != digest {
-			continue
-		}
-		if a := decodeAction(payload); a != nil {
-			found, at = a, c.pos
-		}
+	c := x.seek(digest)
+	if c.pos == 0 {
+		return nil
 	}
-	return found
+	return decodeAction(x.payload(c.pos))
 }
 
 func (a *Action) append(b []byte) []byte {

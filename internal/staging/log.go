@@ -36,6 +36,8 @@ type appendLog struct {
 	apply func(kind byte, payload []byte, at int64)
 	// placed is told where a record of our own has come to stand.
 	placed func(kind byte, payload []byte, pending uint64, at int64)
+	// expect is told how many bytes apply will see, to make room. May be nil.
+	expect func(bytes int64)
 	// reset is told that the log was started anew. May be nil.
 	reset func()
 
@@ -277,6 +279,9 @@ func (l *appendLog) catchUp(size int64) error {
 		if !bytes.Equal(head[:8], []byte(logMagic)) {
 			l.note("%s: its first bytes are damaged; its records are read all the same", l.path)
 		}
+	}
+	if l.expect != nil {
+		l.expect(size - max(l.known, logHead))
 	}
 	known, err := l.read(max(l.known, logHead), size, l.apply)
 	if err != nil {

@@ -75,7 +75,8 @@ type trailIndex struct {
 	// payload up to its texts: key, flag, ends, needs. Where that is longer than
 	// a page the key stands alone, and the rest is read from the log.
 	heads arena
-	byKey table // key → offset in heads, plus 1
+	head  []byte // to build one in
+	byKey table  // key → offset in heads, plus 1
 
 	byItem      table // source and item key → position in the log; newest only
 	itemsLoaded bool
@@ -88,6 +89,7 @@ func (x *trailIndex) open(s *Store) {
 			x.enter(payload, uint64(at))
 		}
 	}
+	x.log.expect = func(bytes int64) { x.byKey.reserve(int(bytes / 1200)) }
 	x.log.placed = func(kind byte, payload []byte, pending uint64, at int64) {
 		if at == 0 {
 			x.enter(payload, pending)
@@ -109,13 +111,13 @@ func (x *trailIndex) enter(payload []byte, pos uint64) {
 	if n == 0 {
 		return
 	}
-	var head [longHead]byte
-	b := binary.LittleEndian.AppendUint64(head[:0], pos)
+	b := binary.LittleEndian.AppendUint64(x.head[:0], pos)
 	if 8+n < longHead {
 		b = append(b, payload[:n]...)
 	} else {
 		b = append(append(b, payload[:len(dag.Digest{})]...), headElsewhere)
 	}
+	x.head = b
 	at := uint64(x.heads.add(b)) + 1
 	key := dag.Digest(payload)
 	if c := x.findKey(key); c.pos != 0 {
