@@ -209,6 +209,9 @@ func (t *Traversal) jump(decides, target *Stage) {
 	}
 	for _, i := range stale {
 		st := &t.stages[i]
+		if st.pass == 0 {
+			continue
+		}
 		st.artifact, st.outcome, st.stale = Doc{}, "", len(t.before)+len(t.trail.Visits)
 		t.left = without(t.left, t.g.Stages[i].Name)
 	}

@@ -381,7 +381,7 @@ type Finding struct {
 	Code     Code     `json:"code"`
 	Triage   Triage   `json:"triage"`
 	Stage    string   `json:"stage,omitempty"`
-	Shadow   bool     `json:"shadow,omitempty"`
+	Shadow   bool     `json:"shadow,omitzero"`
 	Noted    Triage   `json:"noted,omitempty"` // what shadow lowered
 	Figure   *float64 `json:"figure,omitempty"`
 	Evidence string   `json:"evidence,omitempty"`

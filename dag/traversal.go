@@ -74,11 +74,11 @@ type Facts struct {
 	Model     string    `json:"model,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"` // of the execution that was paid for, also where it was answered from staging
 	EndedAt   time.Time `json:"ended_at,omitzero"`
-	Reused    bool      `json:"reused,omitempty"` // answered from staging
-	Calls     int       `json:"calls,omitempty"`
-	Input     int       `json:"input_tokens,omitempty"`
-	Cached    int       `json:"cached_input_tokens,omitempty"`
-	OutTokens int       `json:"output_tokens,omitempty"`
+	Reused    bool      `json:"reused,omitzero"` // answered from staging
+	Calls     int       `json:"calls,omitzero"`
+	Input     int       `json:"input_tokens,omitzero"`
+	Cached    int       `json:"cached_input_tokens,omitzero"`
+	OutTokens int       `json:"output_tokens,omitzero"`
 }
 
 // Judged is the gate's word on an item that was handed to it or stopped.
