@@ -86,7 +86,7 @@ func listFunctions() []entry {
 		{name: "distinct", description: "The list less what stands in it before.", example: `distinct(["a", "b", "a"])`, result: `["a","b"]`, f: stdlib.DistinctFunc},
 		{name: "element", description: "The element at an index, counted round where the list ends.", example: `element(["a", "b"], 2)`, result: `"a"`, f: stdlib.ElementFunc},
 		{name: "flatten", description: "The list with the elements of lists in it in their place.", example: `flatten([["a"], ["b", ["c"]]])`, result: `["a","b","c"]`, f: stdlib.FlattenFunc},
-		{name: "length", description: "How many elements a list or an object has.", example: `length(["a", "b"])`, result: `2`, f: stdlib.LengthFunc},
+		{name: "length", description: "How many elements a list or an object has.", example: `length(["a", "b"])`, result: `2`, f: lengthFunc},
 		{name: "range", description: "The numbers from a start up to a limit, by a step.", example: `range(1, 4)`, result: `[1,2,3]`, f: stdlib.RangeFunc},
 		{name: "reverse", description: "The list in reverse.", example: `reverse(["a", "b"])`, result: `["b","a"]`, f: stdlib.ReverseListFunc},
 		{name: "sethaselement", description: "Whether a set has a value.", example: `sethaselement(["a"], "a")`, result: `true`, f: stdlib.SetHasElementFunc},

@@ -45,7 +45,7 @@ func (c *compiler) guarded(n node, at hcl.Range, w where) bool {
 		return true
 	}
 	c.error(at, sumNull, fmt.Sprintf("%s may be null here, so its elements cannot be read unguarded. Write %s == null ? [] : …, or guard it with && or ||.",
-		upperFirst(subject(n, "this value")), subject(n, "…")))
+		atStart(subject(n, "this value")), subject(n, "…")))
 	return false
 }
 
@@ -249,6 +249,9 @@ func (c *compiler) template(e *hclsyntax.TemplateExpr, w where) node {
 		n := c.walk(p, w)
 		c.checkPart(n, p.Range())
 		parts = append(parts, n)
+		if _, ok := literal(n.x); !ok {
+			n.x = &partNode{n.x}
+		}
 		x.Parts = append(x.Parts, n.x)
 	}
 	return c.combine(x, typeString, parts...)

@@ -71,7 +71,7 @@ func (x *compiled) condition(f *frame, root hclsyntax.Expression, fast closure) 
 	if err != nil {
 		return false, err
 	}
-	if detail := notBool(v); detail != "" {
+	if detail := notBool(root, v); detail != "" {
 		return false, x.fail(root.Range(), detail)
 	}
 	return v.True(), nil
@@ -106,7 +106,7 @@ func (x *compiled) Text(s dag.Scope) (string, error) {
 			return "", err
 		}
 		if v.IsNull() || v.Type() != cty.String {
-			return "", x.fail(p.x.Range(), notText(valueKind(v)))
+			return "", x.fail(p.x.Range(), notText(p.x, valueKind(v)))
 		}
 		return v.AsString(), nil
 	case *pathPlan:
@@ -117,24 +117,26 @@ func (x *compiled) Text(s dag.Scope) (string, error) {
 		if text, ok := unquote(raw); ok {
 			return text, nil
 		}
-		return "", x.fail(p.n.p.rng, notText(rawKind(raw)))
+		return "", x.fail(p.n.p.rng, notText(p.n, rawKind(raw)))
 	case *constantPlan:
 		if text, ok := unquote(p.doc.Bytes); ok {
 			return text, nil
 		}
-		return "", x.fail(x.root.Range(), notText(rawKind(nullFor(p.doc.Bytes))))
+		return "", x.fail(x.root.Range(), notText(x.root, rawKind(nullFor(p.doc.Bytes))))
 	}
-	return "", x.fail(x.root.Range(), notText("list or an object"))
+	return "", x.fail(x.root.Range(), notText(x.root, "list or an object"))
 }
 
-func notText(kind string) string {
+func notText(e hclsyntax.Expression, kind string) string {
+	name := nameOf(e)
+	needed := fmt.Sprintf("%s is %s here, and a text is needed.", atStart(name), articledWord(kind))
 	switch kind {
 	case "null":
-		return "This is null here, and a text is needed. Write x == null ? \"…\" : x, or get(…, DEFAULT)."
+		return needed + fmt.Sprintf(" Write %s == null ? \"…\" : %s, or get(…, DEFAULT).", name, name)
 	case "number", "bool":
-		return fmt.Sprintf("This is a %s here, and a text is needed. Write it inside a template: \"${…}\".", kind)
+		return needed + " Write it inside a template: \"${…}\"."
 	}
-	return fmt.Sprintf("This is a %s here, and a text is needed.", kind)
+	return needed
 }
 
 func nullFor(raw []byte) []byte {
@@ -201,7 +203,7 @@ func (x *compiled) misshapen(d dag.Doc) string {
 		return ""
 	}
 	if got != want {
-		return fmt.Sprintf("This is %s here, and a %s is needed.", rawArticle(nullFor(d.Bytes)), wantWords[x.want])
+		return fmt.Sprintf("%s is %s here, and a %s is needed.", atStart(nameOf(x.root)), articledWord(rawKind(nullFor(d.Bytes))), wantWords[x.want])
 	}
 	if x.want != WantTexts {
 		return ""
@@ -209,7 +211,7 @@ func (x *compiled) misshapen(d dag.Doc) string {
 	i, detail := 0, ""
 	eachElement(d.Bytes, func(elem []byte) bool {
 		if kindOf(elem) != kindString {
-			detail = fmt.Sprintf("Element %d of this is %s here, and a list of texts is needed.", i, rawArticle(elem))
+			detail = fmt.Sprintf("Element %d of %s is %s here, and a list of texts is needed.", i, nameOf(x.root), articledWord(rawKind(elem)))
 		}
 		i++
 		return detail == ""
@@ -218,17 +220,6 @@ func (x *compiled) misshapen(d dag.Doc) string {
 }
 
 var wantWords = map[Want]string{WantBool: "bool", WantText: "text", WantNumber: "number", WantList: "list", WantTexts: "list of texts"}
-
-func rawArticle(raw []byte) string {
-	switch k := rawKind(raw); k {
-	case "null":
-		return k
-	case "object":
-		return "an " + k
-	default:
-		return "a " + k
-	}
-}
 
 // visit calls f for every node of a compiled tree, parents first.
 func visit(x hclsyntax.Expression, f func(hclsyntax.Expression)) {
@@ -255,6 +246,8 @@ func parts(x hclsyntax.Expression) []hclsyntax.Expression {
 		return []hclsyntax.Expression{x.l, x.r}
 	case *arithNode:
 		return parts(x.Expression)
+	case *partNode:
+		return []hclsyntax.Expression{x.Expression}
 	case *textNode:
 		return []hclsyntax.Expression{x.wrapped}
 	case *hclsyntax.BinaryOpExpr:

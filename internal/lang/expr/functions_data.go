@@ -116,6 +116,27 @@ var (
 	})
 )
 
+// lengthFunc is cty's, but counts the attributes of an object too: every JSON
+// object is one.
+var lengthFunc = function.New(&function.Spec{
+	Params: []function.Parameter{{Name: "collection", Type: cty.DynamicPseudoType}},
+	Type: func(args []cty.Value) (cty.Type, error) {
+		switch t := args[0].Type(); {
+		case t == cty.String:
+			return cty.NilType, function.NewArgErrorf(0, "this is a text; the number of its characters is runes(…), of its words words(…)")
+		case t.IsPrimitiveType():
+			return cty.NilType, function.NewArgErrorf(0, "a list or an object is needed, and this is a %s", fromCty(t))
+		}
+		return cty.Number, nil
+	},
+	Impl: func(args []cty.Value, _ cty.Type) (cty.Value, error) {
+		if t := args[0].Type(); t.IsObjectType() {
+			return cty.NumberIntVal(int64(len(t.AttributeTypes()))), nil
+		}
+		return args[0].Length(), nil
+	},
+})
+
 // containsFunc is cty's, but knows what to do with null, and compares numbers
 // without writing them out.
 var containsFunc = function.New(&function.Spec{

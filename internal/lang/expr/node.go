@@ -127,7 +127,7 @@ func takeValue(v cty.Value, parent string, s *step) (cty.Value, string) {
 		}
 		return v, detail
 	}
-	return v, fmt.Sprintf("%s is a %s, so %s cannot be read from it.", parent, t.FriendlyName(), s.text())
+	return v, fmt.Sprintf("%s is %s, so %s cannot be read from it.", parent, articledWord(valueKind(v)), s.text())
 }
 
 // logicNode is && and ||, from left to right: what the left side decides, the
@@ -160,23 +160,49 @@ func boolOf(ctx *hcl.EvalContext, e hclsyntax.Expression) (cty.Value, hcl.Diagno
 	if diags.HasErrors() {
 		return v, diags
 	}
-	if detail := notBool(v); detail != "" {
+	if detail := notBool(e, v); detail != "" {
 		return failed(e.Range(), detail)
 	}
 	return v, nil
 }
 
-func notBool(v cty.Value) string {
+func notBool(e hclsyntax.Expression, v cty.Value) string {
 	u, _ := v.Unmark()
+	name := nameOf(e)
 	switch {
 	case u.IsNull():
-		return "This is null here, and a bool is needed. Compare it: … == true, or … != null."
+		return fmt.Sprintf("%s is null here, and a bool is needed. Compare it: %s == true, or %s != null.", atStart(name), name, name)
 	case !u.IsKnown():
-		return "The value of this is not known here."
+		return fmt.Sprintf("The value of %s is not known here.", name)
 	case u.Type() != cty.Bool:
-		return fmt.Sprintf("This is a %s here, and a bool is needed. Nothing is converted to a bool; compare it with something.", valueKind(u))
+		return fmt.Sprintf("%s is %s here, and a bool is needed. Nothing is converted to a bool; compare it with something.", atStart(name), articledWord(valueKind(u)))
 	}
 	return ""
+}
+
+// nameOf is a node as messages name it.
+func nameOf(e hclsyntax.Expression) string {
+	switch e := e.(type) {
+	case *pathNode:
+		return e.p.text
+	case *getNode:
+		return e.p.text
+	case *splatNode:
+		return e.p.text + "[*]" + stepsText(e.steps)
+	case *stepsNode:
+		return e.text + stepsText(e.steps)
+	}
+	return "this value"
+}
+
+func articledWord(kind string) string {
+	switch kind {
+	case "null":
+		return kind
+	case "object":
+		return "an object"
+	}
+	return "a " + kind
 }
 
 // valueKind names the shape of a value in the language's words.
@@ -253,9 +279,12 @@ func (n *compareNode) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		return cty.BoolVal(holds(n.Op, lf.Cmp(rf))), nil
 	}
 	if n.Op != hclsyntax.OpEqual && n.Op != hclsyntax.OpNotEqual {
-		for side, v := range map[hclsyntax.Expression]cty.Value{n.l: l, n.r: r} {
-			if u, _ := v.Unmark(); u.IsNull() {
-				return failed(side.Range(), "This is null here, and a number is needed. Guard it (… != null && …), or write get(…, DEFAULT).")
+		for _, side := range []struct {
+			e hclsyntax.Expression
+			v cty.Value
+		}{{n.l, l}, {n.r, r}} {
+			if detail := notNumber(side.e, side.v); detail != "" {
+				return failed(side.e.Range(), detail)
 			}
 		}
 	}
@@ -265,6 +294,20 @@ func (n *compareNode) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 		RHS:      &hclsyntax.LiteralValueExpr{Val: r, SrcRange: n.r.Range()},
 		SrcRange: n.SrcRange,
 	}).Value(ctx)
+}
+
+// notNumber says why a value cannot be put in order. A text that spells a
+// number can: that is HCL's rule.
+func notNumber(e hclsyntax.Expression, v cty.Value) string {
+	u, _ := v.Unmark()
+	name := nameOf(e)
+	if u.IsNull() {
+		return fmt.Sprintf("%s is null here, and a number is needed. Guard it (%s != null && …), or write get(…, DEFAULT).", atStart(name), name)
+	}
+	if _, err := convert.Convert(u, cty.Number); err != nil {
+		return fmt.Sprintf("%s is %s here, and a number is needed.", atStart(name), articledWord(valueKind(u)))
+	}
+	return ""
 }
 
 const infinite = "The number is infinite; a division by zero gives that. Compare the divisor with 0 first."
@@ -309,9 +352,8 @@ type textNode struct {
 }
 
 func (n *textNode) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
-	v, diags := n.wrapped.Value(ctx)
-	u, _ := v.Unmark()
-	if diags.HasErrors() || u.IsNull() || !u.Type().IsPrimitiveType() {
+	v, diags := (&partNode{n.wrapped}).Value(ctx)
+	if diags.HasErrors() {
 		return v, diags
 	}
 	s, err := asText(v)
@@ -322,6 +364,18 @@ func (n *textNode) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
 }
 
 func asText(v cty.Value) (cty.Value, error) { return convert.Convert(v, cty.String) }
+
+// partNode is a part of a template.
+type partNode struct{ hclsyntax.Expression }
+
+func (n *partNode) Value(ctx *hcl.EvalContext) (cty.Value, hcl.Diagnostics) {
+	v, diags := n.Expression.Value(ctx)
+	if u, _ := v.Unmark(); !diags.HasErrors() && (u.IsNull() || (u.IsKnown() && !u.Type().IsPrimitiveType())) {
+		name := nameOf(n.Expression)
+		return failed(n.Range(), fmt.Sprintf("%s is %s here, and cannot stand in a text.", atStart(name), articledWord(valueKind(u))))
+	}
+	return v, diags
+}
 
 // ownTextNode is digest, sha256 or fingerprint of a path: they read the
 // document's own text, which a view would have rewritten to NFC.

@@ -87,6 +87,8 @@ func operator(x hclsyntax.Expression) string {
 		return symbols[x.Op]
 	case *arithNode:
 		return operator(x.Expression)
+	case *partNode:
+		return "part"
 	case *hclsyntax.BinaryOpExpr:
 		return symbols[x.Op]
 	case *hclsyntax.UnaryOpExpr:

@@ -234,6 +234,14 @@ func articled(t *Type) string {
 	}
 }
 
+// atStart is a name where a sentence begins: names stay as they are.
+func atStart(name string) string {
+	if strings.HasPrefix(name, "this ") {
+		return upperFirst(name)
+	}
+	return name
+}
+
 func upperFirst(s string) string {
 	if s == "" {
 		return s

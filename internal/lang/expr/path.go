@@ -122,7 +122,7 @@ func (p *problem) explain(root string, steps []step) string {
 		return strings.TrimSpace(fmt.Sprintf("%s has no attribute %q here. If it may be absent, write get(%s, %s, DEFAULT). %s",
 			parent, s.attr, parent, getPath(steps[p.at:]), diag.DidYouMean(s.attr, namesIn(p.before))))
 	}
-	return fmt.Sprintf("%s is a %s, so %s%s cannot be read.", parent, rawKind(p.before), parent, s.text())
+	return fmt.Sprintf("%s is %s, so %s%s cannot be read.", parent, articledWord(rawKind(p.before)), parent, s.text())
 }
 
 // getPath is steps as get takes them.

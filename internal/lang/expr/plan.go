@@ -220,7 +220,7 @@ func (n *splatNode) splice(dst []byte, f *frame) (out []byte, detail string, at 
 	case !ok:
 		return nil, "", n.p.rng, false
 	case kindOf(raw) != kindList:
-		return nil, n.p.text + " is a " + rawKind(raw) + " here, and [*] goes through a list.", n.MarkerRange, false
+		return nil, n.p.text + " is " + articledWord(rawKind(raw)) + " here, and [*] goes through a list.", n.MarkerRange, false
 	}
 	dst = append(dst, '[')
 	i := 0
