@@ -1,0 +1,84 @@
+package gate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/text"
+	"github.com/penstock-run/penstock/internal/weburl"
+)
+
+// sourcesCheck holds when enough sources are usable and none is without a URL. A
+// usable source has an http or https URL with a registrable domain, a quote that
+// is not blank, and supports all that is asked for.
+type sourcesCheck struct {
+	sources  dag.Expr
+	least    int
+	supports []string
+}
+
+func newSourcesCheck(c *dag.Check) (checker, error) {
+	check := &sourcesCheck{sources: c.Args["sources"]}
+	var err error
+	if check.least, err = constantInt(c, "min", 2, 1); err != nil {
+		return nil, err
+	}
+	check.supports, err = constant(c, "supports", []string(nil))
+	return check, err
+}
+
+// source is what the check reads of one.
+type source struct {
+	URL      string   `json:"url"`
+	Quote    string   `json:"quote"`
+	Supports []string `json:"supports"`
+}
+
+func (c *sourcesCheck) judge(s *scope) (result, error) {
+	sources, err := decode[[]source](s, c.sources, "sources")
+	if err != nil {
+		return result{}, err
+	}
+	usable := 0
+	var details []Detail
+	missing := false
+	for i, source := range sources {
+		at, why := c.unusable(source)
+		if why == "" {
+			usable++
+			continue
+		}
+		missing = missing || strings.TrimSpace(source.URL) == ""
+		details = append(details, Detail{At: fmt.Sprintf("sources[%d].%s", i, at), Why: why})
+	}
+	found := map[string]any{"usable": usable, "given": len(sources)}
+	if usable >= c.least && !missing {
+		return passed(found).withFigure(usable), nil
+	}
+	why := fmt.Sprintf("%d of %d sources are usable, at least %d must be", usable, len(sources), c.least)
+	if usable >= c.least {
+		why = "a source has no URL"
+	}
+	if len(details) == 0 {
+		details = []Detail{{At: "sources", Why: why}}
+	}
+	return result{state: failed, details: details, evidence: why, found: found}.withFigure(usable), nil
+}
+
+// unusable says what a source lacks, and where.
+func (c *sourcesCheck) unusable(s source) (at, why string) {
+	if _, err := weburl.Domain(s.URL); err != nil {
+		return "url", err.Error()
+	}
+	if text.Choice(s.Quote) == "" {
+		return "quote", "the quote is blank"
+	}
+	for _, what := range c.supports {
+		if !slices.Contains(s.Supports, what) {
+			return "supports", "it does not support the " + what
+		}
+	}
+	return "", ""
+}

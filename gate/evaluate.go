@@ -1,0 +1,489 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/canon"
+)
+
+// judgement is what is known of a candidate on its way to a verdict.
+type judgement struct {
+	g       *Gate
+	c       *Candidate
+	scope   *scope
+	members []dag.Doc // in the order of the candidate's block
+
+	results  []CheckResult
+	states   []checkState
+	findings []dag.Finding // of the item, then of the checks
+	details  []Detail
+	message  string
+	beaten   bool         // a check failed that is not shadowed
+	refused  *dag.Failure // the candidate itself could not be made
+
+	record *recordParts // nil where the candidate is not on its way into the corpus
+}
+
+// checkState is what a check came to, for the admission.
+type checkState struct {
+	check  *check
+	result result
+}
+
+// recordParts is a record as far as it is known before the locks.
+type recordParts struct {
+	path     string // of its data file
+	id       string
+	line     []byte // with its line feed
+	digest   dag.Digest
+	evidence []byte // of evidence_record; nil: it reads a locked check, or there is none
+	late     bool   // evidence_record is evaluated under the locks
+	keys     []key
+}
+
+// Evaluate runs the checks that need no lock. Many may be called at once. It never
+// fails: what went wrong stands in the evaluation, and Commit passes it on.
+func (g *Gate) Evaluate(ctx context.Context, c *Candidate) *Evaluation {
+	e := &Evaluation{c: c}
+	if err := g.evaluate(ctx, e); err != nil {
+		e.err = candidateError(c, err)
+	}
+	return e
+}
+
+// candidateError is an error that counts for nothing.
+func candidateError(c *Candidate, err error) error {
+	var known *dag.Error
+	if errors.As(err, &known) {
+		return err
+	}
+	if named := corpusError(err); dag.KindOf(named) == dag.KindDiffers {
+		return named
+	}
+	return &dag.Error{Op: "judge the candidate", Subject: c.Key, Kind: dag.KindInfrastructure, Code: dag.EStore, Err: err}
+}
+
+func (g *Gate) evaluate(ctx context.Context, e *Evaluation) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c := e.c
+	scope, err := g.newScope(c)
+	if err != nil {
+		return err
+	}
+	j := &judgement{g: g, c: c, scope: scope, findings: append([]dag.Finding(nil), c.Findings...)}
+	e.j = j
+	if c.Stop != nil {
+		return g.lookUp(e, stopDigest(c.Stop))
+	}
+	if err := j.makeMembers(); err != nil {
+		return err
+	}
+	if err := g.lookUp(e, candidateDigest(c, g.spec.Candidate, j.members)); err != nil || e.known != nil {
+		return err
+	}
+	if c.As != "" || j.refused != nil {
+		return j.knownTriage(c.As)
+	}
+	if err := j.static(ctx); err != nil {
+		return err
+	}
+	// The network phase stands here: only when nothing has failed so far. No kind
+	// of check that this version runs belongs to it.
+	if j.mayEnter() {
+		return j.makeRecord()
+	}
+	return nil
+}
+
+// lookUp finds the verdict on this very candidate, if there is one.
+func (g *Gate) lookUp(e *Evaluation, digest dag.Digest) error {
+	e.key = g.acceptKey(e.c, digest)
+	if err := g.ledger.load(); err != nil {
+		return err
+	}
+	known, err := g.ledger.verdict(e.key)
+	if err == nil && known != nil && !(e.c.Anew && known.End != dag.Accepted) {
+		e.known = known
+	}
+	return err
+}
+
+// knownTriage refuses a word that an arm could not have said.
+func (j *judgement) knownTriage(as dag.Triage) error {
+	if as != "" && (as.Severity() <= dag.Accept.Severity()) {
+		return &dag.Error{Op: "record an item", Subject: j.c.Key, Kind: dag.KindBug,
+			Err: fmt.Errorf("as is %q; an arm can only record review, quarantine, skip or reject", as)}
+	}
+	return nil
+}
+
+// makeMembers evaluates the candidate's members. One that cannot be made is a
+// failure of the item, unless the item is only recorded.
+func (j *judgement) makeMembers() error {
+	j.members = make([]dag.Doc, len(j.g.spec.Candidate))
+	if err := ValidBucket(j.c.Bucket); err != nil {
+		return j.content(err)
+	}
+	for i, m := range j.g.spec.Candidate {
+		doc, err := j.scope.doc(m.Expr)
+		if err != nil && j.c.As == "" {
+			if err := j.content(fmt.Errorf("candidate.%s: %w", m.Name, err)); err != nil {
+				return err
+			}
+		} else if err != nil && !isContent(err) {
+			return err
+		}
+		j.members[i] = doc
+		j.scope.members[m.Name] = doc
+	}
+	return nil
+}
+
+func isContent(err error) bool {
+	var failure *dag.Failure
+	return errors.As(err, &failure) && failure.Code.Class() == dag.Content
+}
+
+// content notes the first failure that is about the candidate, and gives back
+// every other error.
+func (j *judgement) content(err error) error {
+	var failure *dag.Failure
+	if !errors.As(err, &failure) || failure.Code.Class() != dag.Content {
+		return err
+	}
+	if j.refused == nil {
+		j.refused = &dag.Failure{Code: failure.Code, Cause: failure.Cause, Message: err.Error()}
+	}
+	return nil
+}
+
+// static runs the checks of the first phase in declared order: all that can be
+// told together are collected, a check with ends that fails is the last. Checks
+// of the locked phase are prepared on the way.
+func (j *judgement) static(ctx context.Context) error {
+	for _, check := range j.g.checks {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if check.phase != dag.Static {
+			break
+		}
+		ended, err := j.run(check)
+		if err != nil {
+			return err
+		}
+		if ended {
+			break
+		}
+	}
+	if j.beaten {
+		return nil
+	}
+	for _, check := range j.g.checks {
+		if check.phase == dag.Static {
+			continue
+		}
+		if _, err := j.run(check); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run runs one check and takes in what it came to. ended tells that its failure
+// ends the phase.
+func (j *judgement) run(check *check) (ended bool, err error) {
+	r, err := j.judge(check)
+	if err != nil {
+		return false, err
+	}
+	j.take(check, r)
+	return r.state != held && r.state != notApplicable && check.spec.Ends && !shadowed(check.spec.Mode), nil
+}
+
+// judge asks a check. A failure that is about the candidate is a failed check; a
+// panic is an error, never a verdict.
+func (j *judgement) judge(check *check) (r result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			r, err = result{}, &dag.Error{Op: "run the check", Subject: check.name, Kind: dag.KindBug, Err: fmt.Errorf("it panicked on %s: %v", j.c.Key, p)}
+		}
+	}()
+	if check.spec.If != nil {
+		applies, err := check.spec.If.Bool(j.scope, nil)
+		if err != nil {
+			return j.failedBy(fmt.Errorf("if: %w", err))
+		}
+		if !applies {
+			return result{state: notApplicable}, nil
+		}
+	}
+	if r, err = check.run.judge(j.scope); err != nil {
+		return j.failedBy(err)
+	}
+	return j.notBeside(check, sound(r)), nil
+}
+
+// failedBy makes a content error the failure of a check.
+func (j *judgement) failedBy(err error) (result, error) {
+	var failure *dag.Failure
+	if !errors.As(err, &failure) || failure.Code.Class() != dag.Content {
+		return result{}, err
+	}
+	return result{state: failed, evidence: err.Error(), details: []Detail{{Why: err.Error(), Cause: failure.Code}}}, nil
+}
+
+// sound turns what no check may say into "could not tell".
+func sound(r result) result {
+	if r.figure != nil && (math.IsNaN(*r.figure) || math.IsInf(*r.figure, 0)) {
+		return result{details: []Detail{{Why: "the check's figure is no number"}}, evidence: "the check's figure is no number"}
+	}
+	switch r.state {
+	case held:
+		return r
+	case failed:
+		if len(r.details) == 0 {
+			r.details = []Detail{{Why: r.evidence}}
+		}
+		return r
+	}
+	if r.evidence == "" {
+		r.evidence = "the check did not say what it came to"
+	}
+	return result{details: []Detail{{Why: r.evidence}}, evidence: r.evidence}
+}
+
+// notBeside leaves out what another failure says already: too few usable sources
+// are also too few domains, but nobody has laundered anything.
+func (j *judgement) notBeside(check *check, r result) result {
+	if check.spec.Kind != "unrelated" || r.state != failed || r.found["too_few_urls"] != true {
+		return r
+	}
+	for _, done := range j.states {
+		if done.check.spec.Kind == "sources" && done.result.state == failed && !shadowed(done.check.spec.Mode) {
+			return result{state: notApplicable, evidence: "too few sources, which another check has said"}
+		}
+	}
+	return r
+}
+
+func shadowed(m *dag.Mode) bool { return m != nil && !m.Apply }
+
+// take records what a check came to.
+func (j *judgement) take(check *check, r result) {
+	j.states = append(j.states, checkState{})
+	j.results = append(j.results, CheckResult{})
+	j.set(len(j.states)-1, check, r)
+}
+
+// set makes r the result of the check at i: its result, its finding, its details
+// and what expressions may read of it.
+func (j *judgement) set(i int, check *check, r result) {
+	spec := check.spec
+	shadow := shadowed(spec.Mode)
+	for k := range r.details {
+		r.details[k].Code = spec.Code
+	}
+	j.states[i] = checkState{check, r}
+	j.results[i] = CheckResult{
+		Name: check.name, Kind: spec.Kind, Code: spec.Code, State: r.state.String(), Shadow: shadow,
+		Figure: r.figure, Evidence: r.evidence, Details: r.details,
+	}
+	j.scope.checks[check.name] = foundDoc(r)
+	if r.state == held || r.state == notApplicable {
+		return
+	}
+	f := dag.Finding{Code: spec.Code, Triage: spec.Triage, Stage: j.g.spec.Name, Figure: r.figure, Evidence: r.evidence}
+	if f.Triage == "" {
+		f.Triage = dag.Reject
+	}
+	if r.state == undecided {
+		f.Triage, f.Evidence = dag.Review, "undecided: "+r.evidence
+	}
+	if shadow {
+		f.Shadow = true
+		if f.Triage.Severity() > dag.Review.Severity() {
+			f.Noted, f.Triage = f.Triage, dag.Review
+		}
+	} else {
+		j.beaten = true
+		if j.message == "" {
+			if j.message = spec.Message; j.message == "" {
+				j.message = r.evidence
+			}
+		}
+	}
+	j.findings = append(j.findings, f)
+	j.details = append(j.details, r.details...)
+}
+
+// fork is a copy that the locked phase may go on with, so that an evaluation
+// whose commit failed can be committed again.
+func (j *judgement) fork() *judgement {
+	c := *j
+	c.results, c.states = slices.Clone(j.results), slices.Clone(j.states)
+	c.findings, c.details = slices.Clone(j.findings), slices.Clone(j.details)
+	scope := *j.scope
+	scope.checks = maps.Clone(j.scope.checks)
+	c.scope = &scope
+	if j.record != nil {
+		record := *j.record
+		c.record = &record
+	}
+	return &c
+}
+
+// foundDoc is checks.<name>.
+func foundDoc(r result) dag.Doc {
+	row := map[string]any{"state": r.state.String()}
+	for name, value := range r.found {
+		row[name] = value
+	}
+	if r.figure != nil {
+		row["figure"] = *r.figure
+	}
+	line, err := rowOf(row)
+	if err != nil {
+		return dag.Doc{} // null: whoever reads it sees that nothing is known
+	}
+	return dag.Doc{Bytes: line[:len(line)-1]}
+}
+
+// triage merges the findings: the most severe wins, on a tie the earlier. A word
+// that is none is as severe as can be.
+func (j *judgement) triage() (dag.Triage, *dag.Finding) {
+	triage := dag.Accept
+	var by *dag.Finding
+	for i := range j.findings {
+		f := &j.findings[i]
+		t := f.Triage
+		if t.Severity() < 0 {
+			t = dag.Reject
+		}
+		if t.Severity() > triage.Severity() {
+			triage, by = t, f
+		}
+	}
+	return triage, by
+}
+
+// undecidedParks reports whether a check could not tell and such items are parked.
+func (j *judgement) undecidedParks() (string, bool) {
+	if j.g.spec.Undecided != "parked" {
+		return "", false
+	}
+	for _, done := range j.states {
+		if done.result.state == undecided && !shadowed(done.check.spec.Mode) {
+			return done.check.name + " could not tell: " + done.result.evidence, true
+		}
+	}
+	return "", false
+}
+
+// mayEnter reports whether only the locked checks stand between the candidate and
+// a verdict that they could still change.
+func (j *judgement) mayEnter() bool {
+	triage, _ := j.triage()
+	return !j.beaten && j.refused == nil && triage.Severity() < dag.Reject.Severity()
+}
+
+// makeRecord evaluates what goes into the corpus. Whatever cannot be made is a
+// failure of the candidate.
+func (j *judgement) makeRecord() error {
+	record, err := j.makeParts()
+	if err != nil {
+		return j.content(err)
+	}
+	j.record = record
+	return nil
+}
+
+func (j *judgement) makeParts() (*recordParts, error) {
+	corpus := j.g.spec.Corpus
+	r := &recordParts{}
+	var err error
+	if r.path, err = corpus.Data.Text(j.scope); err != nil {
+		return nil, fmt.Errorf("corpus.data: %w", err)
+	}
+	if err := usablePath(r.path); err != nil {
+		return nil, dag.Fail(dag.EBucket, "corpus.data: %v", err)
+	}
+	if r.path == corpus.Evidence || r.path == j.g.spec.Rejections || r.path == verdictsPath || r.path == breakersPath || r.path == reviewPath {
+		return nil, dag.Fail(dag.EBucket, "corpus.data: %s is another file of the corpus", r.path)
+	}
+	doc, err := j.scope.doc(corpus.Record)
+	if err != nil {
+		return nil, fmt.Errorf("corpus.record: %w", err)
+	}
+	canonical, err := canon.Canonical(nil, doc.Bytes)
+	if err != nil {
+		return nil, dag.Fail(dag.EExpr, "corpus.record: %v", err)
+	}
+	if r.id, err = j.recordID(canonical); err != nil {
+		return nil, err
+	}
+	if r.line, err = recordLine(canonical, r.id); err != nil {
+		return nil, err
+	}
+	r.digest = dag.Sum(r.line[:len(r.line)-1])
+	for _, done := range j.states {
+		r.keys = append(r.keys, done.result.keys...)
+	}
+	if corpus.EvidenceRecord == nil {
+		return r, nil
+	}
+	for _, name := range corpus.EvidenceRecord.Names() {
+		r.late = r.late || name.Root == "checks" && j.isLocked(name.Member)
+	}
+	if !r.late {
+		r.evidence, err = j.makeEvidence()
+	}
+	return r, err
+}
+
+func (j *judgement) isLocked(name string) bool {
+	for _, check := range j.g.checks {
+		if check.name == name && check.phase == dag.Locked {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *judgement) makeEvidence() ([]byte, error) {
+	doc, err := j.scope.doc(j.g.spec.Corpus.EvidenceRecord)
+	if err != nil {
+		return nil, fmt.Errorf("corpus.evidence_record: %w", err)
+	}
+	if !isObject(doc.Bytes) {
+		return nil, dag.Fail(dag.EExpr, "corpus.evidence_record is not an object")
+	}
+	return doc.Bytes, nil
+}
+
+// recordID is the id of a record: as the corpus declares it, else the record's
+// own, else the first 16 hex digits of the record's digest.
+func (j *judgement) recordID(record []byte) (string, error) {
+	if j.g.spec.Corpus.ID == nil {
+		if own, found, err := member(record, "id"); err == nil && found && isText(own) {
+			return unquote(own)
+		}
+		return dag.Sum(record).String()[:16], nil
+	}
+	id, err := j.g.spec.Corpus.ID.Text(j.scope)
+	if err != nil {
+		return "", fmt.Errorf("corpus.id: %w", err)
+	}
+	if id == "" {
+		return "", dag.Fail(dag.EExpr, "corpus.id is empty")
+	}
+	return id, nil
+}

@@ -1,0 +1,154 @@
+package gate
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// The redo journal. It starts with a header that bears its epoch; then come the
+// records of the batches that were committed since the last checkpoint, each:
+//
+//	magic "PSJ1" · length of the record · epoch · sequence · number of writes
+//	for each write: length of the path, path, offset, length of the data, data
+//	CRC-32C of all of it
+//
+// Numbers are little-endian. A record counts if all of it is there, its CRC is
+// right, its epoch is the header's and its sequence follows the one before: what
+// was torn, or written in an earlier epoch, ends the journal.
+
+const (
+	headerMagic = "PSJH"
+	recordMagic = "PSJ1"
+	headerSize  = 24
+	recordFixed = 4 + 4 + 8 + 8 + 4 // up to and with the number of writes
+	maxRecord   = 1 << 30
+)
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// write is bytes at an offset of a file, all that a commit consists of.
+type write struct {
+	path string
+	off  int64
+	data []byte
+}
+
+func (w write) end() int64 { return w.off + int64(len(w.data)) }
+
+// record is one committed batch.
+type record struct {
+	epoch, sequence uint64
+	writes          []write
+}
+
+func encodeHeader(epoch uint64) []byte {
+	b := append(make([]byte, 0, headerSize), headerMagic...)
+	b = binary.LittleEndian.AppendUint32(b, 1)
+	b = binary.LittleEndian.AppendUint64(b, epoch)
+	b = binary.LittleEndian.AppendUint32(b, 0)
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
+}
+
+// decodeHeader gives the epoch; ok is false for what is torn or no header.
+func decodeHeader(b []byte) (epoch uint64, ok bool) {
+	if len(b) < headerSize || string(b[:4]) != headerMagic || binary.LittleEndian.Uint32(b[4:]) != 1 ||
+		binary.LittleEndian.Uint32(b[20:]) != crc32.Checksum(b[:20], castagnoli) {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(b[8:]), true
+}
+
+func encodeRecord(r record) ([]byte, error) {
+	size := recordFixed + 4
+	for _, w := range r.writes {
+		size += 2 + len(w.path) + 8 + 4 + len(w.data)
+	}
+	if size > maxRecord {
+		return nil, fmt.Errorf("a batch of %d bytes is over the limit of %d; commit fewer candidates at a time", size, maxRecord)
+	}
+	b := append(make([]byte, 0, size), recordMagic...)
+	b = binary.LittleEndian.AppendUint32(b, uint32(size))
+	b = binary.LittleEndian.AppendUint64(b, r.epoch)
+	b = binary.LittleEndian.AppendUint64(b, r.sequence)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(r.writes)))
+	for _, w := range r.writes {
+		if len(w.path) > 1<<16-1 {
+			return nil, fmt.Errorf("the path of a data file has %d bytes", len(w.path))
+		}
+		b = binary.LittleEndian.AppendUint16(b, uint16(len(w.path)))
+		b = append(b, w.path...)
+		b = binary.LittleEndian.AppendUint64(b, uint64(w.off))
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(w.data)))
+		b = append(b, w.data...)
+	}
+	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli)), nil
+}
+
+// errNoRecord says that no whole record starts here: the end of the journal.
+var errNoRecord = errors.New("no record")
+
+// readRecord reads the record at off of a journal of size bytes, and gives the
+// offset behind it.
+func readRecord(r io.ReaderAt, off, end int64) (record, int64, error) {
+	fixed := make([]byte, recordFixed)
+	if err := readFull(r, fixed, off); err != nil {
+		return record{}, 0, err
+	}
+	size := binary.LittleEndian.Uint32(fixed[4:])
+	if string(fixed[:4]) != recordMagic || size < recordFixed+4 || off+int64(size) > end {
+		return record{}, 0, errNoRecord
+	}
+	b := make([]byte, size)
+	if err := readFull(r, b, off); err != nil {
+		return record{}, 0, err
+	}
+	rec, ok := decodeRecord(b)
+	if !ok {
+		return record{}, 0, errNoRecord
+	}
+	return rec, off + int64(size), nil
+}
+
+// readFull reads all of b; an end before that is errNoRecord.
+func readFull(r io.ReaderAt, b []byte, off int64) error {
+	n, err := r.ReadAt(b, off)
+	switch {
+	case n == len(b):
+		return nil
+	case errors.Is(err, io.EOF):
+		return errNoRecord
+	}
+	return fmt.Errorf("read the journal: %w", err)
+}
+
+func decodeRecord(b []byte) (record, bool) {
+	body, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
+	if crc32.Checksum(body, castagnoli) != sum {
+		return record{}, false
+	}
+	r := record{epoch: binary.LittleEndian.Uint64(b[8:]), sequence: binary.LittleEndian.Uint64(b[16:])}
+	count := binary.LittleEndian.Uint32(b[24:])
+	rest := body[recordFixed:]
+	for range count {
+		if len(rest) < 2 {
+			return record{}, false
+		}
+		n := int(binary.LittleEndian.Uint16(rest))
+		rest = rest[2:]
+		if len(rest) < n+12 {
+			return record{}, false
+		}
+		w := write{path: string(rest[:n]), off: int64(binary.LittleEndian.Uint64(rest[n:]))}
+		size := int(binary.LittleEndian.Uint32(rest[n+8:]))
+		rest = rest[n+12:]
+		if len(rest) < size || w.off < 0 {
+			return record{}, false
+		}
+		w.data, rest = rest[:size:size], rest[size:]
+		r.writes = append(r.writes, w)
+	}
+	return r, len(rest) == 0
+}

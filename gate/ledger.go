@@ -1,0 +1,332 @@
+package gate
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-run/penstock/dag"
+)
+
+// The logs that verdicts are read back from, by the number in a place.
+const (
+	evidenceLog = iota + 1
+	rejectionsLog
+	verdictsLog
+	reviewLog
+	logs
+)
+
+// ledger answers what is recorded: verdicts by accept key, records by id and by
+// the keys of the checks "unique". It is derived from the logs: filled by one
+// scan, brought up to date by reading what was appended.
+type ledger struct {
+	dir string
+
+	mu      sync.RWMutex
+	loaded  bool
+	logs    [logs]*rowLog // nil where the gate has none
+	accepts index
+	ids     index
+	uniques index
+	// sequence and last belong to the evidence: its highest number, and the digest
+	// of its last line.
+	sequence uint64
+	last     dag.Digest
+}
+
+// rowLog is a JSONL file that only grows.
+type rowLog struct {
+	path string
+	f    *os.File // for reading; nil while the file is not there
+	read int64    // up to here its rows are in the index
+	rows int
+}
+
+func newLedger(dir string, g *dag.Gate) *ledger {
+	l := &ledger{dir: dir}
+	l.logs[evidenceLog] = &rowLog{path: g.Corpus.Evidence}
+	if g.Rejections != "" {
+		l.logs[rejectionsLog] = &rowLog{path: g.Rejections}
+	}
+	l.logs[verdictsLog] = &rowLog{path: verdictsPath}
+	l.logs[reviewLog] = &rowLog{path: reviewPath}
+	return l
+}
+
+// load reads the logs once, without a lock: what is there in whole lines stands.
+func (l *ledger) load() error {
+	l.mu.RLock()
+	loaded := l.loaded
+	l.mu.RUnlock()
+	if loaded {
+		return nil
+	}
+	return l.refresh(func(*rowLog) (int64, error) { return -1, nil })
+}
+
+// refresh reads what was appended to each log, up to the size that upTo gives;
+// -1 is the last whole line.
+func (l *ledger) refresh(upTo func(*rowLog) (int64, error)) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for number, log := range l.logs {
+		if log == nil {
+			continue
+		}
+		size, err := upTo(log)
+		if err == nil {
+			err = l.readOn(uint8(number), log, size)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	l.loaded = true
+	return nil
+}
+
+func (l *ledger) readOn(number uint8, log *rowLog, upTo int64) error {
+	if err := log.open(l.dir); err != nil || log.f == nil {
+		return err
+	}
+	if upTo < 0 {
+		info, err := log.f.Stat()
+		if err != nil {
+			return err
+		}
+		upTo = info.Size()
+	}
+	if upTo < log.read {
+		return &errEdited{log.path, fmt.Sprintf("it had %d bytes and has %d", log.read, upTo)}
+	}
+	buf := make([]byte, 0, min(upTo-log.read, 1<<20)+1)
+	for log.read < upTo {
+		buf = buf[:cap(buf)]
+		n, err := log.f.ReadAt(buf[:min(int64(len(buf)), upTo-log.read)], log.read)
+		if err != nil && !(errors.Is(err, io.EOF) && n > 0) {
+			return fmt.Errorf("read %s: %w", log.path, err)
+		}
+		end := bytes.LastIndexByte(buf[:n], '\n') + 1
+		if end == 0 {
+			if log.read+int64(n) >= upTo {
+				return nil // a line that is still being written, or torn
+			}
+			buf = make([]byte, 0, 2*cap(buf)) // a line longer than the buffer
+			continue
+		}
+		for line := range bytes.Lines(buf[:end]) {
+			if err := l.row(number, log, line[:len(line)-1]); err != nil {
+				return err
+			}
+			log.read += int64(len(line))
+		}
+	}
+	return nil
+}
+
+// open opens a log for reading, again if the file was replaced.
+func (log *rowLog) open(dir string) error {
+	full := filepath.Join(dir, log.path)
+	named, err := os.Stat(full)
+	if errors.Is(err, fs.ErrNotExist) {
+		if log.read > 0 {
+			return &errEdited{log.path, fmt.Sprintf("it had %d bytes and is gone", log.read)}
+		}
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if log.f != nil {
+		if opened, err := log.f.Stat(); err == nil && os.SameFile(named, opened) {
+			return nil
+		}
+		_ = log.f.Close()
+	}
+	log.f, err = os.Open(full)
+	return err
+}
+
+// row takes a line into the indexes. A line that is no row of the gate's is left
+// alone: another program may add to the files, and an audit tells of it.
+func (l *ledger) row(number uint8, log *rowLog, line []byte) error {
+	at := placeOf(number, log.read)
+	log.rows++
+	if number != evidenceLog {
+		var row struct {
+			AcceptKey string `json:"accept_key"`
+		}
+		if json.Unmarshal(line, &row) == nil {
+			if k, err := parseKey(row.AcceptKey); err == nil {
+				l.accepts.add(k, at)
+			}
+		}
+		return nil
+	}
+	var row evidenceRow
+	err := json.Unmarshal(line, &row)
+	if err == nil && row.AcceptKey != "" && row.Previous != l.last.String() {
+		return &errEdited{log.path, fmt.Sprintf("line %d does not follow the line before it", log.rows)}
+	}
+	l.last = dag.Sum(line)
+	if err != nil {
+		return nil
+	}
+	l.addEvidence(&row, at)
+	return nil
+}
+
+// addEvidence indexes a row of the evidence.
+func (l *ledger) addEvidence(row *evidenceRow, at place) {
+	l.sequence = max(l.sequence, row.Sequence)
+	if k, err := parseKey(row.AcceptKey); err == nil {
+		l.accepts.add(k, at)
+	}
+	if row.ID != "" {
+		l.ids.add(keyOf(row.ID), at)
+	}
+	for _, text := range row.Keys {
+		if k, err := parseKey(text); err == nil {
+			l.uniques.add(k, at)
+		}
+	}
+}
+
+// wrote takes in rows that this process has just committed.
+func (l *ledger) wrote(number uint8, off int64, lines []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	log := l.logs[number]
+	if err := log.open(l.dir); err != nil {
+		return err
+	}
+	if log.read != off {
+		return fmt.Errorf("%s was read up to byte %d and written at byte %d", log.path, log.read, off)
+	}
+	for line := range bytes.Lines(lines) {
+		if err := l.row(number, log, line[:len(line)-1]); err != nil {
+			return err
+		}
+		log.read += int64(len(line))
+	}
+	return nil
+}
+
+// tip is what the next row of the evidence follows.
+func (l *ledger) tip() (sequence uint64, last dag.Digest) {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.sequence, l.last
+}
+
+// verdict finds the verdict that is recorded under a key: an accept if there is
+// one, else the latest. It is nil where there is none.
+func (l *ledger) verdict(k key) (*Verdict, error) {
+	var best *Verdict
+	var at string
+	err := l.find(&l.accepts, k, func(number uint8, line []byte) error {
+		if number == evidenceLog {
+			var row evidenceRow
+			if err := json.Unmarshal(line, &row); err != nil || row.AcceptKey != k.String() {
+				return nil
+			}
+			best = &Verdict{End: dag.Accepted, Record: row.ID, Known: true}
+			return nil
+		}
+		var row decisionRow
+		if err := json.Unmarshal(line, &row); err != nil || row.AcceptKey != k.String() {
+			return nil
+		}
+		if best == nil || best.End != dag.Accepted && row.At >= at {
+			at = row.At
+			best = &Verdict{End: row.End, Codes: row.Codes, Findings: row.Findings, Details: row.Detail, Message: row.Message, Known: true}
+		}
+		return nil
+	})
+	return best, err
+}
+
+// record finds an accepted record by its id.
+func (l *ledger) record(id string) (row *evidenceRow, err error) {
+	return l.evidence(&l.ids, keyOf(id), func(row *evidenceRow) bool { return row.ID == id })
+}
+
+// unique finds an accepted record by a key of a check "unique".
+func (l *ledger) unique(k key) (*evidenceRow, error) {
+	text := k.String()
+	return l.evidence(&l.uniques, k, func(row *evidenceRow) bool {
+		for _, have := range row.Keys {
+			if have == text {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func (l *ledger) evidence(x *index, k key, is func(*evidenceRow) bool) (found *evidenceRow, err error) {
+	err = l.find(x, k, func(_ uint8, line []byte) error {
+		row := new(evidenceRow)
+		if json.Unmarshal(line, row) == nil && found == nil && is(row) {
+			found = row
+		}
+		return nil
+	})
+	return found, err
+}
+
+// find reads the rows that an index proposes for a key.
+func (l *ledger) find(x *index, k key, row func(number uint8, line []byte) error) error {
+	type source struct {
+		at place
+		f  *os.File
+	}
+	var sources []source
+	l.mu.RLock()
+	for at := range x.places(k) {
+		sources = append(sources, source{at, l.logs[at.log()].f})
+	}
+	l.mu.RUnlock()
+	for _, s := range sources {
+		line, err := readLine(s.f, s.at.offset())
+		if err != nil {
+			return fmt.Errorf("read back a row of %s: %w", l.logs[s.at.log()].path, err)
+		}
+		if err := row(s.at.log(), line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readLine(f io.ReaderAt, off int64) ([]byte, error) {
+	for size := 2 << 10; ; size *= 4 {
+		buf := make([]byte, size)
+		n, err := f.ReadAt(buf, off)
+		if end := bytes.IndexByte(buf[:n], '\n'); end >= 0 {
+			return buf[:end], nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (l *ledger) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, log := range l.logs {
+		if log != nil && log.f != nil {
+			_ = log.f.Close()
+			log.f = nil
+		}
+	}
+}

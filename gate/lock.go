@@ -1,0 +1,258 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"golang.org/x/sys/unix"
+)
+
+// The locks of a corpus are flock(2) on files of their own beside the data, so
+// that any program can take part (in Python: fcntl.flock, not fcntl.lockf, which
+// locks something else). They are never deleted. There are two ranks, the
+// corpus's state and the buckets, and one order: only a lock on the state has a
+// method that locks buckets, so the other order does not compile.
+
+// locker takes the locks of one corpus for one Gate. It is not for concurrent
+// use: flock belongs to the open file, a second goroutine would not wait.
+type locker struct {
+	state   string // path of the lock on the state
+	timeout time.Duration
+	now     func() time.Time
+	files   map[string]*os.File // kept open: opening costs more than locking
+	held    *heldState
+}
+
+// maxLockFiles bounds the lock files that are kept open between two commits.
+const maxLockFiles = 128
+
+func newLocker(state string, timeout time.Duration, now func() time.Time) *locker {
+	return &locker{state: state, timeout: timeout, now: now, files: map[string]*os.File{}}
+}
+
+// heldState is the lock on a corpus's state, while it is held.
+type heldState struct {
+	l       *locker
+	buckets []string
+}
+
+// Lock waits for the lock on the state, which comes before every other.
+func (l *locker) Lock(ctx context.Context) (*heldState, error) {
+	if l.held != nil {
+		return nil, errors.New("the state is locked already; the state comes before its buckets, and once")
+	}
+	if err := l.acquire(ctx, l.state); err != nil {
+		return nil, err
+	}
+	l.held = &heldState{l: l}
+	return l.held, nil
+}
+
+// LockBuckets waits for the locks of these data files, in sorted order.
+func (h *heldState) LockBuckets(ctx context.Context, data []string) error {
+	if h.l.held != h {
+		return errors.New("the lock on the state was given back before the buckets were locked")
+	}
+	if len(h.buckets) > 0 {
+		return errors.New("the buckets of a commit are locked together, in sorted order, and once")
+	}
+	paths := make([]string, len(data))
+	for i, path := range data {
+		paths[i] = path + ".lock"
+	}
+	slices.Sort(paths)
+	for _, path := range slices.Compact(paths) {
+		if err := h.l.acquire(ctx, path); err != nil {
+			h.unlockBuckets()
+			return err
+		}
+		h.buckets = append(h.buckets, path)
+	}
+	return nil
+}
+
+// Unlock gives everything back, in reverse order.
+func (h *heldState) Unlock() {
+	if h.l.held != h {
+		return
+	}
+	h.unlockBuckets()
+	h.l.release(h.l.state)
+	h.l.held = nil
+	if len(h.l.files) > maxLockFiles {
+		h.l.close()
+	}
+}
+
+func (h *heldState) unlockBuckets() {
+	for _, path := range slices.Backward(h.buckets) {
+		h.l.release(path)
+	}
+	h.buckets = nil
+}
+
+func (l *locker) release(path string) {
+	if f := l.files[path]; f != nil {
+		_ = unix.Flock(int(f.Fd()), unix.LOCK_UN)
+	}
+}
+
+func (l *locker) close() {
+	for path, f := range l.files {
+		_ = f.Close()
+		delete(l.files, path)
+	}
+}
+
+// acquire polls, because a flock that blocks cannot be cancelled, with a pause
+// that grows to 20 ms and is drawn at random so that waiters do not march in step.
+func (l *locker) acquire(ctx context.Context, path string) error {
+	started := time.Now()
+	pause := time.Millisecond
+	for {
+		f, err := l.open(path)
+		if err != nil {
+			return err
+		}
+		err = ignoringEINTR(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
+		if err == nil {
+			if l.current(path, f) {
+				l.sign(f)
+				return nil
+			}
+			// The file was deleted or replaced: whoever comes next locks another.
+			_ = f.Close()
+			delete(l.files, path)
+			continue
+		}
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return fmt.Errorf("lock %s: %w", path, err)
+		}
+		if waited := time.Since(started); waited >= l.timeout {
+			return &lockTimeout{path: path, waited: waited.Round(time.Millisecond), holder: describeHolder(f)}
+		}
+		wait := time.NewTimer(pause/2 + rand.N(pause))
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return fmt.Errorf("waiting for %s: %w", path, ctx.Err())
+		case <-wait.C:
+		}
+		pause = min(pause*2, 20*time.Millisecond)
+	}
+}
+
+func (l *locker) open(path string) (*os.File, error) {
+	if f := l.files[path]; f != nil {
+		return f, nil
+	}
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+	if errors.Is(err, fs.ErrNotExist) && path != l.state {
+		// A bucket of a new name; the folder of the state is there since Open, or gone.
+		if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
+			f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open the lock file: %w", err)
+	}
+	l.files[path] = f
+	return f, nil
+}
+
+// current reports whether path still names the file that is open as f.
+func (l *locker) current(path string, f *os.File) bool {
+	named, err := os.Stat(path)
+	if err != nil {
+		return false
+	}
+	opened, err := f.Stat()
+	return err == nil && os.SameFile(named, opened)
+}
+
+// signature is who holds a lock, for those who wait.
+type signature struct {
+	PID   int       `json:"pid"`
+	Host  string    `json:"host"`
+	Since time.Time `json:"since"`
+}
+
+// sign writes who holds the lock into its file, always in as many bytes, so that
+// the file does not change its size. It is a courtesy: an error changes nothing.
+func (l *locker) sign(f *os.File) {
+	host, _ := os.Hostname()
+	text, err := json.Marshal(signature{os.Getpid(), host, l.now().UTC().Truncate(time.Millisecond)})
+	if err != nil || len(text) > 255 {
+		return
+	}
+	line := append(slices.Grow(text, 256), strings.Repeat(" ", 255-len(text))...)
+	_, _ = f.WriteAt(append(line, '\n'), 0)
+}
+
+// lockTimeout says who holds a lock that did not come.
+type lockTimeout struct {
+	path   string
+	waited time.Duration
+	holder string
+}
+
+func (e *lockTimeout) Error() string {
+	return fmt.Sprintf("%s was not free within %s: %s", e.path, e.waited, e.holder)
+}
+
+// describeHolder asks the kernel who holds the lock (Linux), and the lock file
+// for the rest.
+func describeHolder(f *os.File) string {
+	pid, known := kernelHolder(f)
+	var signed signature
+	text := make([]byte, 256)
+	n, _ := f.ReadAt(text, 0)
+	if json.Unmarshal(text[:n], &signed) == nil && signed.PID != 0 && (!known || pid == signed.PID) {
+		return fmt.Sprintf("held by process %d on %s since %s", signed.PID, signed.Host, signed.Since.Format(time.RFC3339))
+	}
+	if known {
+		return fmt.Sprintf("held by process %d", pid)
+	}
+	return "held by a program that does not say who it is"
+}
+
+// kernelHolder finds a lock's process in /proc/locks.
+func kernelHolder(f *os.File) (pid int, known bool) {
+	var stat unix.Stat_t
+	if unix.Fstat(int(f.Fd()), &stat) != nil {
+		return 0, false
+	}
+	table, err := os.ReadFile("/proc/locks")
+	if err != nil {
+		return 0, false
+	}
+	inode := fmt.Sprintf(":%d", stat.Ino)
+	for line := range strings.Lines(string(table)) {
+		// 1: FLOCK  ADVISORY  WRITE 1234 fd:00:5678 0 EOF
+		fields := strings.Fields(line)
+		if len(fields) < 6 || fields[1] != "FLOCK" || !strings.HasSuffix(fields[5], inode) {
+			continue
+		}
+		if _, err := fmt.Sscan(fields[4], &pid); err == nil && pid > 0 {
+			return pid, true
+		}
+	}
+	return 0, false
+}
+
+func ignoringEINTR(call func() error) error {
+	for {
+		if err := call(); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

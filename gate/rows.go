@@ -1,0 +1,156 @@
+package gate
+
+import (
+	"bytes"
+	"fmt"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/canon"
+)
+
+// evidenceRow are the members that the gate adds to the evidence of a record. The
+// members of the pipeline's evidence_record stand beside them.
+type evidenceRow struct {
+	AcceptKey  string   `json:"accept_key"`
+	AcceptedAt string   `json:"accepted_at"`
+	Bucket     string   `json:"bucket"`
+	Data       string   `json:"data"`   // the file that the record is in
+	Digest     string   `json:"digest"` // SHA-256 of the record's line, without its line feed
+	ID         string   `json:"id"`
+	Item       string   `json:"item"`
+	Keys       []string `json:"keys,omitempty"` // of the checks "unique"
+	Previous   string   `json:"previous"`       // SHA-256 of the line before this one; zeros in the first
+	RunID      string   `json:"run_id"`
+	Sequence   uint64   `json:"sequence"`
+}
+
+// decisionRow is every verdict that is no accept: a rejection record, an entry of
+// the review queue, a skip.
+type decisionRow struct {
+	AcceptKey string         `json:"accept_key"`
+	At        string         `json:"at"`
+	Bucket    string         `json:"bucket"`
+	Candidate jsontext.Value `json:"candidate,omitempty"` // review queue: all that a person, and a later accept, need
+	Codes     []dag.Code     `json:"codes"`
+	Detail    []Detail       `json:"detail"`
+	End       dag.End        `json:"end"`
+	Findings  []dag.Finding  `json:"findings,omitempty"`
+	ID        string         `json:"id,omitempty"` // review queue
+	Item      string         `json:"item"`
+	Message   string         `json:"message,omitempty"`
+	Pass      int            `json:"pass"`
+	Run       string         `json:"run"`
+	Stage     string         `json:"stage"`
+	Status    string         `json:"status,omitempty"`
+}
+
+// breakerRow is the state of a bucket's breaker; the last row of a bucket counts.
+type breakerRow struct {
+	Accepted    int    `json:"accepted"`
+	At          string `json:"at"`
+	Bucket      string `json:"bucket"`
+	Consecutive int    `json:"consecutive"`
+	Reset       bool   `json:"reset,omitzero"`
+	Stopped     int    `json:"stopped"`
+	TrippedAt   string `json:"tripped_at,omitempty"`
+}
+
+// timestamp is RFC 3339 in UTC with milliseconds: always as long, so that it sorts.
+func timestamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// rowOf writes a row in canonical form, with its line feed.
+func rowOf(v any) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	line, err := canon.Canonical(make([]byte, 0, len(raw)+1), raw)
+	if err != nil {
+		return nil, err
+	}
+	return append(line, '\n'), nil
+}
+
+// rowWith writes a row of the gate's members and those of an object.
+func rowWith(v any, object []byte) ([]byte, error) {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	raw = joinObjects(raw, object)
+	line, err := canon.Canonical(make([]byte, 0, len(raw)+1), raw)
+	if err != nil {
+		return nil, err
+	}
+	return append(line, '\n'), nil
+}
+
+// joinObjects puts the members of two objects into one; a name that both have
+// stands there twice, and the canonical form refuses it.
+func joinObjects(a, b []byte) []byte {
+	a, b = bytes.TrimSpace(a), bytes.TrimSpace(b)
+	out := append(make([]byte, 0, len(a)+len(b)), a[:len(a)-1]...)
+	if len(a) > 2 && len(b) > 2 {
+		out = append(out, ',')
+	}
+	return append(out, b[1:]...)
+}
+
+func isObject(doc []byte) bool { return len(doc) > 0 && doc[0] == '{' }
+
+// member finds a member of a canonical object.
+func member(object []byte, name string) (value jsontext.Value, found bool, err error) {
+	dec := jsontext.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.ReadToken(); err != nil {
+		return nil, false, err
+	}
+	for dec.PeekKind() == '"' {
+		token, err := dec.ReadToken()
+		if err != nil {
+			return nil, false, err
+		}
+		if token.String() == name {
+			value, err := dec.ReadValue()
+			return value.Clone(), err == nil, err
+		}
+		if err := dec.SkipValue(); err != nil {
+			return nil, false, err
+		}
+	}
+	return nil, false, nil
+}
+
+func isText(value []byte) bool { return len(value) > 2 && value[0] == '"' }
+
+func unquote(value []byte) (string, error) {
+	text, err := jsontext.AppendUnquote(nil, value)
+	return string(text), err
+}
+
+// recordLine makes the data row of a record: the record with its id in it.
+func recordLine(record []byte, id string) ([]byte, error) {
+	if !isObject(record) {
+		return nil, dag.Fail(dag.EExpr, "record is not an object")
+	}
+	own, found, err := member(record, "id")
+	if err != nil {
+		return nil, err
+	}
+	quoted := canon.Quote(nil, id)
+	if found {
+		if !bytes.Equal(own, quoted) {
+			return nil, dag.Fail(dag.EExpr, "record has an id of its own, %s, and the corpus gives it %s; leave one of them out", own, quoted)
+		}
+		return append(bytes.Clone(record), '\n'), nil
+	}
+	raw := joinObjects(fmt.Appendf(nil, `{"id":%s}`, quoted), record)
+	line, err := canon.Canonical(make([]byte, 0, len(raw)+1), raw)
+	if err != nil {
+		return nil, err
+	}
+	return append(line, '\n'), nil
+}

@@ -1,0 +1,155 @@
+package gate
+
+import (
+	"fmt"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/canon"
+)
+
+// scope is what expressions of a gate may read: the members of the candidate and
+// what the gate itself knows, before the names of the item's traversal.
+type scope struct {
+	base    dag.Scope
+	load    dag.Load
+	members map[string]dag.Doc
+	visits  map[string]dag.Doc // by stage; filled on demand
+	facts   []dag.VisitFacts
+	checks  map[string]dag.Doc // what the checks found, by name
+	bucket  dag.Doc
+	run     dag.Doc
+}
+
+func (g *Gate) newScope(c *Candidate) (*scope, error) {
+	s := &scope{
+		base: c.Scope, load: c.Load, facts: c.Facts,
+		members: make(map[string]dag.Doc, len(g.spec.Candidate)),
+		checks:  make(map[string]dag.Doc, len(g.checks)),
+		bucket:  dag.Doc{Bytes: canon.Quote(nil, c.Bucket)},
+	}
+	run, err := rowOf(struct {
+		ID        string `json:"id"`
+		StartedAt string `json:"started_at"`
+	}{g.o.RunID, timestamp(g.o.StartedAt)})
+	if err != nil {
+		return nil, err
+	}
+	s.run = dag.Doc{Bytes: run[:len(run)-1]}
+	return s, nil
+}
+
+// Lookup implements dag.Scope.
+func (s *scope) Lookup(name dag.Name) (dag.Doc, error) {
+	switch {
+	case name.Root == "visit" && name.Member != "":
+		return s.visit(name.Member)
+	case name.Root == "checks" && name.Member != "":
+		return s.checks[name.Member], nil
+	case name == dag.Name{Root: "bucket"}:
+		return s.bucket, nil
+	case name == dag.Name{Root: "run"}:
+		return s.run, nil
+	}
+	if name.Member == "" {
+		if doc, ok := s.members[name.Root]; ok {
+			return doc, nil
+		}
+	}
+	if s.base == nil {
+		return dag.Doc{}, fmt.Errorf("%s is asked for and the candidate has no scope", name)
+	}
+	return s.base.Lookup(name)
+}
+
+// latest is the last visit of a stage that is not stale.
+func (s *scope) latest(stage string) (dag.VisitFacts, bool) {
+	for i := len(s.facts) - 1; i >= 0; i-- {
+		if s.facts[i].Stage == stage && !s.facts[i].Stale {
+			return s.facts[i], true
+		}
+	}
+	return dag.VisitFacts{}, false
+}
+
+func (s *scope) visit(stage string) (dag.Doc, error) {
+	if doc, ok := s.visits[stage]; ok {
+		return doc, nil
+	}
+	var doc dag.Doc
+	if facts, ok := s.latest(stage); ok {
+		row, err := rowOf(visitRow{
+			Digest: facts.Output, EndedAt: timestamp(facts.EndedAt), Input: facts.Input, Model: facts.Model,
+			Pass: facts.Pass, Plugin: facts.Plugin, Provider: facts.Provider, StartedAt: timestamp(facts.StartedAt),
+		})
+		if err != nil {
+			return dag.Doc{}, err
+		}
+		doc.Bytes = row[:len(row)-1]
+	}
+	if s.visits == nil {
+		s.visits = map[string]dag.Doc{}
+	}
+	s.visits[stage] = doc
+	return doc, nil
+}
+
+// visitRow is `visit.<stage>`.
+type visitRow struct {
+	Digest    dag.Digest `json:"digest"`
+	EndedAt   string     `json:"ended_at"`
+	Input     dag.Digest `json:"input"`
+	Model     string     `json:"model,omitempty"`
+	Pass      int        `json:"pass"`
+	Plugin    string     `json:"plugin"`
+	Provider  string     `json:"provider,omitempty"`
+	StartedAt string     `json:"started_at"`
+}
+
+// doc evaluates an expression to a document with its bytes and its digest.
+func (s *scope) doc(e dag.Expr) (dag.Doc, error) {
+	doc, err := e.Doc(s)
+	if err != nil {
+		return dag.Doc{}, err
+	}
+	return s.whole(doc)
+}
+
+// whole gives a document what it lacks of bytes and digest.
+func (s *scope) whole(doc dag.Doc) (dag.Doc, error) {
+	if doc.IsNull() {
+		return doc, nil
+	}
+	if doc.Bytes == nil {
+		if s.load == nil {
+			return dag.Doc{}, fmt.Errorf("the document %s is asked for and nothing loads it", doc.Digest.Short())
+		}
+		b, err := s.load(doc.Digest)
+		if err != nil {
+			return dag.Doc{}, err
+		}
+		doc.Bytes = b
+	}
+	if doc.Digest.IsZero() {
+		doc.Digest = dag.Sum(doc.Bytes)
+	}
+	return doc, nil
+}
+
+// decode evaluates an expression and reads its JSON into a Go value. A value of
+// another shape is a failure of the candidate; absent is null.
+func decode[T any](s *scope, e dag.Expr, what string) (T, error) {
+	var v T
+	doc, err := s.doc(e)
+	if err != nil {
+		return v, err
+	}
+	if doc.IsNull() || string(doc.Bytes) == "null" {
+		return v, dag.Fail(dag.EExpr, "%s is null", what)
+	}
+	if err := json.Unmarshal(doc.Bytes, &v); err != nil {
+		return v, dag.Fail(dag.EExpr, "%s is not what the check reads: %v", what, err)
+	}
+	return v, nil
+}

@@ -1,0 +1,415 @@
+package gate
+
+import (
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-run/penstock/dag"
+)
+
+// The files of a corpus that are the gate's own, below the pipeline's directory.
+const (
+	metaDir      = "meta"
+	journalPath  = "meta/.journal"
+	statePath    = "meta/.state.json"
+	lockPath     = "meta/.state.lock"
+	identityPath = "meta/.corpus.json"
+	breakersPath = "meta/breakers.jsonl"
+	verdictsPath = "meta/verdicts.jsonl"
+	reviewPath   = ".decisions/review.jsonl"
+)
+
+// store makes batches of writes to append-only files durable: all of a batch or
+// nothing of it, whatever happens, with one sync.
+//
+// All but open and close is called under the lock on the corpus's state.
+type store struct {
+	d       disk
+	report  func(string)       // what was mended, for people
+	at      func(point string) // where a test may kill the process; never nil
+	journal diskFile
+
+	epoch    uint64 // of the journal; a checkpoint begins the next
+	sequence uint64 // of the last committed batch
+	end      int64  // of what is read of the journal
+
+	targets map[string]*target
+	touched map[string]bool // since the last checkpoint, by any process
+	records int             // committed since the last checkpoint, by this process
+	files   map[string]fileState
+
+	broken error // a sync failed: only a new process knows what the disk holds
+	redo   bool  // a batch is committed, but its writes could not all be made
+}
+
+// target is a file that batches write to, as far as the gate has written or read it.
+type target struct {
+	f    diskFile
+	size int64
+	tail dag.Digest // of the last tailSize bytes before size
+}
+
+// tailSize is how much of a file's end tells whether it is the file that was left.
+const tailSize = 256
+
+// maxOpenTargets bounds the data files that are kept open.
+const maxOpenTargets = 256
+
+// checkpointed is meta/.state.json: what the files were at the last checkpoint. It is
+// derived; without it the files are taken as they are.
+type checkpointed struct {
+	Version  int                  `json:"version"`
+	Epoch    uint64               `json:"epoch"`
+	Sequence uint64               `json:"sequence"`
+	Files    map[string]fileState `json:"files"`
+}
+
+type fileState struct {
+	Size int64  `json:"size"`
+	Tail string `json:"tail"` // hex of target.tail
+}
+
+// errEdited says that a file is not what the gate left.
+type errEdited struct{ path, why string }
+
+func (e *errEdited) Error() string {
+	return fmt.Sprintf("%s was changed by something other than the gate: %s", e.path, e.why)
+}
+
+// openStore opens the journal, making it where there is none. What it holds is
+// read by begin, under the lock.
+func openStore(d disk, report, at func(string)) (*store, error) {
+	s := &store{d: d, report: report, at: at, targets: map[string]*target{}, touched: map[string]bool{}}
+	var err error
+	if s.journal, err = d.open(journalPath, true); err != nil {
+		return nil, err
+	}
+	size, err := s.journal.size()
+	if err == nil && size == 0 { // perhaps just made
+		err = d.syncDir(metaDir)
+	}
+	if err != nil {
+		_ = s.journal.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// begin brings the store up to date: it finishes what was committed and not
+// written, by this process or another, and notes what others have written.
+func (s *store) begin() error {
+	if s.broken != nil {
+		return fmt.Errorf("an earlier sync failed, and what the disk holds is not known: %w", s.broken)
+	}
+	if !s.journal.current() {
+		return fmt.Errorf("%s is gone or was replaced: the corpus was moved or deleted while it was open", journalPath)
+	}
+	size, err := s.journal.size()
+	if err != nil {
+		return err
+	}
+	head := make([]byte, headerSize)
+	if size >= headerSize {
+		if err := readFull(s.journal, head, 0); err != nil {
+			return err
+		}
+	}
+	epoch, ok := decodeHeader(head)
+	if ok && epoch == s.epoch && size == s.end && !s.redo {
+		return nil
+	}
+	if !ok || epoch != s.epoch || s.redo {
+		if err := s.reload(epoch, ok); err != nil {
+			return err
+		}
+	}
+	return s.replay(size)
+}
+
+// reload reads the state of the last checkpoint and starts the journal over from
+// its first record. A journal without a header, or with an older one, holds
+// nothing: a checkpoint was interrupted after its state was durable.
+func (s *store) reload(epoch uint64, haveHeader bool) error {
+	st, found, err := s.readState()
+	if err != nil {
+		return err
+	}
+	if !found {
+		st.Epoch = 1
+		if haveHeader {
+			st.Epoch = epoch // the state was deleted; the journal still knows
+		}
+	}
+	if haveHeader && epoch > st.Epoch {
+		return fmt.Errorf("%s is of epoch %d and %s of epoch %d: one of the two was put back from a copy", journalPath, epoch, statePath, st.Epoch)
+	}
+	s.epoch, s.sequence, s.files, s.end = st.Epoch, st.Sequence, st.Files, headerSize
+	s.dropTargets()
+	clear(s.touched)
+	if !haveHeader || epoch < st.Epoch {
+		return s.reset()
+	}
+	if !found {
+		if r, _, err := s.next(headerSize); err == nil {
+			s.sequence = r.sequence - 1
+		}
+	}
+	return nil
+}
+
+func (s *store) readState() (st checkpointed, found bool, err error) {
+	text, err := s.d.read(statePath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return checkpointed{Files: map[string]fileState{}}, false, nil
+	}
+	if err != nil {
+		return checkpointed{}, false, err
+	}
+	if err := json.Unmarshal(text, &st); err != nil || st.Version != 1 {
+		return checkpointed{}, false, &errEdited{statePath, "it is not the state of a corpus that this version understands"}
+	}
+	if st.Files == nil {
+		st.Files = map[string]fileState{}
+	}
+	return st, true, nil
+}
+
+// next reads the record at off, if it is the next of this epoch or the first.
+func (s *store) next(off int64) (record, int64, error) {
+	size, err := s.journal.size()
+	if err != nil {
+		return record{}, 0, err
+	}
+	r, end, err := readRecord(s.journal, off, size)
+	if err == nil && r.epoch != s.epoch {
+		err = errNoRecord
+	}
+	return r, end, err
+}
+
+// replay finishes the records that this process has not seen. The bytes of each
+// write are compared with the file's: a process that died left them unwritten or
+// torn, and a machine that lost power may have kept the size and not the bytes.
+func (s *store) replay(size int64) error {
+	mended := false
+	for {
+		r, end, err := s.next(s.end)
+		if errors.Is(err, errNoRecord) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if r.sequence != s.sequence+1 {
+			return fmt.Errorf("%s goes on with batch %d after batch %d: it does not belong to %s", journalPath, r.sequence, s.sequence, statePath)
+		}
+		for _, w := range r.writes {
+			wrote, err := s.redoWrite(w)
+			if err != nil {
+				return err
+			}
+			mended = mended || wrote
+		}
+		s.sequence, s.end = r.sequence, end
+	}
+	if s.end < size {
+		// A record that was not finished was never committed.
+		if err := s.journal.Truncate(s.end); err != nil {
+			return err
+		}
+	}
+	s.redo = false
+	if !mended {
+		return nil
+	}
+	s.report("finished a commit that was interrupted")
+	s.at("recovered")
+	for name := range s.touched {
+		if _, err := s.settle(name); err != nil {
+			return err
+		}
+	}
+	return s.checkpoint()
+}
+
+// redoWrite makes one write of a committed batch, if the file does not hold it.
+func (s *store) redoWrite(w write) (wrote bool, err error) {
+	t, err := s.target(w.path, true)
+	if err != nil {
+		return false, err
+	}
+	s.touched[w.path] = true
+	size, err := t.f.size()
+	if err != nil {
+		return false, err
+	}
+	if size < w.off {
+		return false, &errEdited{w.path, fmt.Sprintf("it had %d bytes and has %d", w.off, size)}
+	}
+	if t.size == w.off && t.size > 0 {
+		if tail, err := tailOf(t.f, t.size); err != nil {
+			return false, err
+		} else if tail != t.tail {
+			return false, &errEdited{w.path, fmt.Sprintf("the bytes before byte %d are not those that were written", t.size)}
+		}
+	}
+	have := make([]byte, min(int64(len(w.data)), size-w.off))
+	if err := readFull(t.f, have, w.off); err != nil {
+		return false, err
+	}
+	same := 0
+	for same < len(have) && have[same] == w.data[same] {
+		same++
+	}
+	if same == len(w.data) {
+		return false, s.advance(t, w.end())
+	}
+	if !isZero(have[same:]) {
+		// Another program has written where the batch belongs, after the batch was
+		// committed and before it was there.
+		foreign := make([]byte, size-w.off)
+		if err := readFull(t.f, foreign, w.off); err != nil {
+			return false, err
+		}
+		if err := s.setAside(w.path, foreign); err != nil {
+			return false, err
+		}
+		if err := t.f.Truncate(w.off); err != nil {
+			return false, err
+		}
+		same = 0
+	}
+	s.at("redo")
+	if _, err := t.f.WriteAt(w.data[same:], w.off+int64(same)); err != nil {
+		return false, err
+	}
+	s.at("redone")
+	return true, s.advance(t, w.end())
+}
+
+// commit makes a batch durable. Until the journal is synced nothing has happened
+// and every error leaves things as they were; afterwards the batch stands, and an
+// error only means that its writes are made later (errCommitted).
+func (s *store) commit(writes []write) error {
+	for _, w := range writes {
+		if _, err := s.target(w.path, true); err != nil {
+			return err // while nothing is promised yet
+		}
+	}
+	b, err := encodeRecord(record{epoch: s.epoch, sequence: s.sequence + 1, writes: writes})
+	if err != nil {
+		return err
+	}
+	s.at("begun")
+	if _, err := s.journal.WriteAt(b, s.end); err != nil {
+		// What was written of it has no valid CRC; the next record would overwrite
+		// it and leave its rest behind, so it is cut off as well.
+		_ = s.journal.Truncate(s.end)
+		return err
+	}
+	s.at("journaled")
+	if err := s.journal.sync(); err != nil {
+		// The kernel reports a failed sync once and may have dropped the pages:
+		// trying again would prove nothing.
+		s.broken = err
+		return fmt.Errorf("sync %s: %w", journalPath, err)
+	}
+	s.at("committed")
+	s.end += int64(len(b))
+	s.sequence++
+	s.records++
+	for _, w := range writes {
+		t := s.targets[w.path]
+		s.touched[w.path] = true
+		if _, err := t.f.WriteAt(w.data, w.off); err != nil {
+			s.redo = true
+			return &errCommitted{err}
+		}
+		if err := s.advance(t, w.end()); err != nil {
+			s.redo = true
+			return &errCommitted{err}
+		}
+		s.at("written")
+	}
+	return nil
+}
+
+// errCommitted is a failed write after the commit point.
+type errCommitted struct{ err error }
+
+func (e *errCommitted) Error() string {
+	return "the batch is committed, and its rows will be written when the corpus is next opened: " + e.err.Error()
+}
+
+func (e *errCommitted) Unwrap() error { return e.err }
+
+// checkpoint makes the files durable, and only then empties the journal.
+func (s *store) checkpoint() error {
+	if s.broken != nil || s.redo || len(s.touched) == 0 && s.end <= headerSize {
+		return nil
+	}
+	dirs := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(s.touched)) {
+		t, err := s.target(name, true)
+		if err != nil {
+			return err
+		}
+		if err := t.f.sync(); err != nil {
+			s.broken = err
+			return fmt.Errorf("sync %s: %w", name, err)
+		}
+		s.files[name] = fileState{Size: t.size, Tail: hex.EncodeToString(t.tail[:])}
+		dirs[path.Dir(name)] = true
+	}
+	for dir := range dirs {
+		if err := s.d.syncDir(dir); err != nil {
+			s.broken = err
+			return err
+		}
+	}
+	s.at("synced")
+	text, err := json.Marshal(checkpointed{1, s.epoch + 1, s.sequence, s.files}, json.Deterministic(true))
+	if err != nil {
+		return err
+	}
+	if err := s.d.replace(statePath, append(text, '\n')); err != nil {
+		return err
+	}
+	s.at("state")
+	s.epoch++
+	s.records = 0
+	clear(s.touched)
+	return s.reset()
+}
+
+// reset empties the journal for the present epoch.
+func (s *store) reset() error {
+	s.end = headerSize
+	if err := s.journal.Truncate(0); err != nil {
+		s.broken = err
+		return err
+	}
+	s.at("emptied")
+	if _, err := s.journal.WriteAt(encodeHeader(s.epoch), 0); err != nil {
+		s.broken = err
+		return err
+	}
+	if err := s.journal.sync(); err != nil {
+		s.broken = err
+		return err
+	}
+	return nil
+}
+
+// close checkpoints nothing: that needs the lock. It gives the files back.
+func (s *store) close() {
+	s.dropTargets()
+	_ = s.journal.Close()
+}

@@ -1,0 +1,9 @@
+//go:build !linux
+
+package gate
+
+import "os"
+
+// datasync makes a file durable; where the system tells a flush of the drive
+// from one of the file, os.File.Sync asks for the drive's.
+func datasync(f *os.File) error { return f.Sync() }
