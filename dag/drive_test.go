@@ -149,6 +149,9 @@ func (d *driver) next(t, twin *Traversal) Step {
 		d.keep(c.Item)
 	}
 	d.sameState(t, twin)
+	if other, err := d.restored(t).Next(); err != nil || summary(other) != summary(step) {
+		d.fatal("next is %s, restored after it %s (%v)", summary(step), summary(other), err)
+	}
 	return step
 }
 
@@ -284,7 +287,7 @@ func (d *driver) always(t *Traversal, step Step) {
 		count := map[*Stage]int{}
 		for _, later := range stages[i:] {
 			count[later]++
-			if told[later] != Unbounded && count[later] > told[later] {
+			if count[later] > told[later] {
 				d.fatal("from a visit of %s, %s was visited %d times, told was %d", s.Name, later.Name, count[later], told[later])
 			}
 		}

@@ -26,7 +26,9 @@ type index struct {
 	digest    Digest // of the graph; see digestOnce
 	sumOnce   sync.Once
 	visitOnce sync.Once
-	visits    []map[*Stage]int // by stage: MaxVisitsFrom
+	inAllOnce sync.Once
+	visits    map[*Stage]map[*Stage]int // MaxVisitsFrom
+	inAll     map[*Stage]map[*Stage]int // MaxVisitsInAll
 }
 
 // edge is one way from a stage to the next, to the gate or to a stop.

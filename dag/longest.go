@@ -23,42 +23,49 @@ func (x *index) longestTrail(from int) int {
 	return m.best[from]
 }
 
-// MaxVisitsFrom tells how often each stage can be visited at most by an item
-// that is about to visit s, that visit and all children of fan-outs counted in.
-// Unbounded stands where a fan-out has no `max`. Stages that cannot be visited
-// any more are not in it. The map is shared: it must not be written to.
+// MaxVisitsFrom tells how often each stage can be visited at most on the trail
+// of one item that is about to visit s, that visit counted in. A child's trail
+// goes on where its parent's ended, so a fan-out counts as one way on. Stages
+// that cannot be visited any more are not in it. The map is shared: it must not
+// be written to.
 func (g *Graph) MaxVisitsFrom(s *Stage) map[*Stage]int {
 	x := g.indexed()
-	from, ok := x.num[s]
-	if !ok {
-		return nil
-	}
-	x.visitOnce.Do(x.countVisits)
-	return x.visits[from]
+	x.visitOnce.Do(func() { x.visits = x.countVisits(false) })
+	return x.visits[s]
 }
 
-func (x *index) countVisits() {
-	x.visits = make([]map[*Stage]int, len(x.stages))
-	for s := range x.visits {
-		x.visits[s] = map[*Stage]int{}
+// MaxVisitsInAll is as MaxVisitsFrom, with the visits of all items together
+// that fan-outs make of this one. Unbounded stands where a fan-out before the
+// stage has no `max`.
+func (g *Graph) MaxVisitsInAll(s *Stage) map[*Stage]int {
+	x := g.indexed()
+	x.inAllOnce.Do(func() { x.inAll = x.countVisits(true) })
+	return x.inAll[s]
+}
+
+func (x *index) countVisits(children bool) map[*Stage]map[*Stage]int {
+	visits := make(map[*Stage]map[*Stage]int, len(x.stages))
+	for _, s := range x.stages {
+		visits[s] = map[*Stage]int{}
 	}
 	for counted, stage := range x.stages {
-		m := &measure{x: x, weigh: func(s int) int {
+		m := &measure{x: x, children: children, weigh: func(s int) int {
 			if s == counted {
 				return 1
 			}
 			return 0
-		}, children: true}
+		}}
 		m.run()
 		for s, n := range m.best {
 			switch {
-			case n >= noBound:
-				x.visits[s][stage] = Unbounded
+			case n >= noBound && children:
+				visits[x.stages[s]][stage] = Unbounded
 			case n > 0:
-				x.visits[s][stage] = n
+				visits[x.stages[s]][stage] = n
 			}
 		}
 	}
+	return visits
 }
 
 // measure finds, for each stage, the heaviest trail that starts there with no
