@@ -98,7 +98,10 @@ func (s *Store) PutAction(a *Action) error {
 	if err := s.recipes.use(a.Recipe); err != nil {
 		return err
 	}
-	payload, pending := s.actions.log.add(kindAction, a.append)
+	payload, pending, err := s.actions.log.add(kindAction, a.append)
+	if err != nil {
+		return err
+	}
 	if s.actions.log.loaded {
 		s.actions.enter(payload, pending)
 	}

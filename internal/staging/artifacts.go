@@ -31,18 +31,18 @@ func (r Ref) end() int64 { return int64(r.Offset) + int64(r.Length) + 1 }
 // Put stores a document, once, and says where. What was put is read back at
 // once; it is durable after Flush. A copy that was damaged is replaced.
 func (s *Store) Put(doc dag.Doc) (Ref, error) {
+	if len(doc.Bytes) == 0 || doc.Digest.IsZero() {
+		return Ref{}, &dag.Error{Op: "put artifact", Subject: doc.Digest.String(), Kind: dag.KindBug, Err: errors.New("a document without bytes or digest")}
+	}
+	if len(doc.Bytes) > looseSize {
+		return s.putLoose(doc)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.writable(); err != nil {
 		return Ref{}, err
 	}
-	if len(doc.Bytes) == 0 || doc.Digest.IsZero() {
-		return Ref{}, &dag.Error{Op: "put artifact", Subject: doc.Digest.String(), Kind: dag.KindBug, Err: errors.New("a document without bytes or digest")}
-	}
 	delete(s.bad, doc.Digest)
-	if len(doc.Bytes) > looseSize {
-		return s.putLoose(doc)
-	}
 	if s.own == nil {
 		if err := s.begin(); err != nil {
 			return Ref{}, err
@@ -128,6 +128,9 @@ func (s *Store) Get(digest dag.Digest) ([]byte, error) {
 }
 
 func (s *Store) get(digest dag.Digest) ([]byte, error) {
+	if s.closed {
+		return nil, storeError("read artifact", digest.String(), fs.ErrClosed)
+	}
 	fresh := !s.linesLoaded
 	if fresh {
 		if err := s.loadLines(); err != nil {
@@ -239,8 +242,16 @@ func (s *Store) getLoose(digest dag.Digest) ([]byte, error) {
 }
 
 // putLoose writes a file of its own: whole under a temporary name, synced,
-// then renamed, so that its name never stands for a part of it.
+// then renamed, so that its name never stands for a part of it. That takes
+// long, and is done without the mutex.
 func (s *Store) putLoose(doc dag.Doc) (Ref, error) {
+	s.mu.Lock()
+	err := s.writable()
+	delete(s.bad, doc.Digest)
+	s.mu.Unlock()
+	if err != nil {
+		return Ref{}, err
+	}
 	if int64(len(doc.Bytes)) > 1<<32-2 {
 		return Ref{}, storeError("put artifact", doc.Digest.String(), fmt.Errorf("a document of %d bytes is too long", len(doc.Bytes)))
 	}

@@ -27,7 +27,10 @@ type claimBook struct {
 	log    appendLog
 	owners []owner
 	held   map[dag.Digest]int // index in owners
-	life   *lifeline
+	// asked are keys whose release was asked for; the next Flush moves them to
+	// leaving, and gives them up when all that was put before is written.
+	asked, leaving map[dag.Digest]struct{}
+	life           *lifeline
 }
 
 type owner struct {
@@ -37,7 +40,7 @@ type owner struct {
 
 func (x *claimBook) open(s *Store) {
 	x.store, x.log = s, s.newLog("claims.log")
-	x.held = map[dag.Digest]int{}
+	x.held, x.asked, x.leaving = map[dag.Digest]int{}, map[dag.Digest]struct{}{}, map[dag.Digest]struct{}{}
 	x.log.apply = func(kind byte, payload []byte, at int64) { x.enter(kind, payload) }
 	x.log.placed = func(kind byte, payload []byte, pending uint64, at int64) {
 		if at != 0 {
@@ -97,6 +100,8 @@ func (s *Store) Claim(keys []dag.Digest) ([]bool, error) {
 			by, held := x.held[key]
 			if held && x.owners[by] == x.me() {
 				got[i] = true
+				delete(x.asked, key)
+				delete(x.leaving, key)
 				continue
 			}
 			if held {
@@ -120,20 +125,42 @@ func (s *Store) Claim(keys []dag.Digest) ([]bool, error) {
 	return got, s.refresh()
 }
 
-// Release gives keys up. It flushes first, so that whoever claims them next
-// finds what was done.
+// Release gives keys up, with the next Flush: whoever claims them then finds
+// what was put before this call.
 func (s *Store) Release(keys []dag.Digest) error {
-	if s.Dirty() > 0 {
-		if err := s.Flush(); err != nil {
-			return err
-		}
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.claimable(); err != nil {
 		return err
 	}
-	return s.claims.change(kindRelease, func() []dag.Digest { return keys })
+	for _, key := range keys {
+		s.claims.asked[key] = struct{}{}
+	}
+	return nil
+}
+
+// depart marks what the Flush that begins now will give up.
+func (x *claimBook) depart() {
+	for key := range x.asked {
+		x.leaving[key] = struct{}{}
+	}
+	clear(x.asked)
+}
+
+// giveUp writes that the keys that are leaving are free.
+func (x *claimBook) giveUp() error {
+	if len(x.leaving) == 0 {
+		return nil
+	}
+	keys := make([]dag.Digest, 0, len(x.leaving))
+	for key := range x.leaving {
+		keys = append(keys, key)
+	}
+	err := x.change(kindRelease, func() []dag.Digest { return keys })
+	if err == nil {
+		clear(x.leaving)
+	}
+	return err
 }
 
 func (s *Store) claimable() error {
@@ -172,7 +199,7 @@ func (x *claimBook) change(kind byte, choose func() []dag.Digest) error {
 		if len(keys) == 0 && kind != kindFarewell {
 			return nil
 		}
-		x.log.add(kind, func(b []byte) []byte {
+		_, _, err = x.log.add(kind, func(b []byte) []byte {
 			b = putUint(putText(b, x.store.runID), uint64(x.me().pid))
 			b = putUint(b, uint64(len(keys)))
 			for _, key := range keys {
@@ -180,6 +207,9 @@ func (x *claimBook) change(kind byte, choose func() []dag.Digest) error {
 			}
 			return b
 		})
+		if err != nil {
+			return err
+		}
 		if err = x.log.append(len(x.log.starts), at); err != nil {
 			x.log.drop(len(x.log.starts), len(x.log.pending))
 		}

@@ -128,11 +128,15 @@ func (l *appendLog) refresh() (bool, error) {
 
 // add puts a record into pending; fill appends its payload. It returns the
 // position that stands for it until it is flushed.
-func (l *appendLog) add(kind byte, fill func(dst []byte) []byte) (payload []byte, pending uint64) {
+func (l *appendLog) add(kind byte, fill func(dst []byte) []byte) (payload []byte, pending uint64, err error) {
 	start := len(l.pending)
-	l.pending = endFrame(fill(beginFrame(l.pending, kind)), start)
+	frame := fill(beginFrame(l.pending, kind))
+	if n := len(frame) - start - frameHead; n > maxPayload {
+		return nil, 0, storeError("record in", l.path, fmt.Errorf("%d bytes are too many for one record, which may have %d", n, maxPayload))
+	}
+	l.pending = endFrame(frame, start)
 	l.starts = append(l.starts, start)
-	return l.pending[start+frameHead:], l.pendingAt(start)
+	return l.pending[start+frameHead:], l.pendingAt(start), nil
 }
 
 func (l *appendLog) pendingAt(start int) uint64 { return pendingBit | (l.flushed + uint64(start)) }
@@ -257,14 +261,6 @@ func (l *appendLog) catchUp(size int64) error {
 	if size < logHead {
 		return nil
 	}
-	if size < l.known {
-		// Somebody cut the file. What the indexes point at past its end reads as
-		// absent; here only a good end is looked for.
-		l.note("%s: %d bytes at its end have vanished", l.path, l.known-size)
-		known, err := l.read(logHead, size, nil)
-		l.known = known
-		return err
-	}
 	if l.known < logHead || l.reset != nil {
 		var head [logHead]byte
 		if _, err := l.f.ReadAt(head[:], 0); err != nil {
@@ -279,6 +275,14 @@ func (l *appendLog) catchUp(size int64) error {
 		if !bytes.Equal(head[:8], []byte(logMagic)) {
 			l.note("%s: its first bytes are damaged; its records are read all the same", l.path)
 		}
+	}
+	if size < l.known {
+		// Somebody cut the file. What the indexes point at past its end reads as
+		// absent; here only a good end is looked for.
+		l.note("%s: %d bytes at its end have vanished", l.path, l.known-size)
+		known, err := l.read(logHead, size, nil)
+		l.known = known
+		return err
 	}
 	if l.expect != nil {
 		l.expect(size - max(l.known, logHead))
@@ -394,12 +398,6 @@ func appendFile(path string, b []byte) error {
 		return storeError("append to", path, err)
 	}
 	return nil
-}
-
-// startAnew empties the log, under the exclusive lock.
-func (l *appendLog) startAnew() error {
-	_, err := l.begin()
-	return err
 }
 
 // unmoved refuses to write into a file that nobody will find again.

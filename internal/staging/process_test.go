@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/penstock-run/penstock/dag"
 	"golang.org/x/sys/unix"
 )
@@ -208,6 +209,7 @@ func claimAll(dir, run string) error {
 	if err != nil {
 		return err
 	}
+	in := bufio.NewReader(os.Stdin)
 	order := rand.New(rand.NewPCG(uint64(os.Getpid()), 1)).Perm(claimKeys)
 	for len(order) > 0 {
 		batch := order[:min(7, len(order))]
@@ -225,9 +227,15 @@ func claimAll(dir, run string) error {
 				fmt.Println(batch[i])
 			}
 		}
+		if len(order) == claimKeys-len(batch) {
+			fmt.Println("begun") // so that both get something
+			if _, err := in.ReadString('\n'); err != nil {
+				return err
+			}
+		}
 	}
 	fmt.Println("all asked")
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	_, _ = io.Copy(io.Discard, in)
 	return s.Close()
 }
 
@@ -240,8 +248,9 @@ func TestClaimsOfTwoProcesses(t *testing.T) {
 	}
 	a, b := start(t, "claim", dir, "a"), start(t, "claim", dir, "b")
 	holder := map[int]string{0: "parent", 1: "parent"}
-	for name, c := range map[string]*child{"a": a, "b": b} {
-		for line := c.line(); line != "all asked"; line = c.line() {
+	take := func(name string, c *child, until string) {
+		t.Helper()
+		for line := c.line(); line != until; line = c.line() {
 			n, err := strconv.Atoi(line)
 			if err != nil {
 				t.Fatalf("%s says %q", name, line)
@@ -251,6 +260,16 @@ func TestClaimsOfTwoProcesses(t *testing.T) {
 			}
 			holder[n] = name
 		}
+	}
+	children := []*child{a, b}
+	for i, name := range []string{"a", "b"} {
+		take(name, children[i], "begun")
+	}
+	for _, c := range children {
+		must[int](t)(io.WriteString(c.in, "go\n"))
+	}
+	for i, name := range []string{"a", "b"} {
+		take(name, children[i], "all asked")
 	}
 	if len(holder) != claimKeys {
 		t.Errorf("%d keys of %d were granted", len(holder), claimKeys)
@@ -370,6 +389,88 @@ func TestNoSpace(t *testing.T) {
 			if strings.HasSuffix(name, ".torn") {
 				t.Fatalf("something was half written: %s", name)
 			}
+		}
+	}
+}
+
+func TestRelease(t *testing.T) {
+	dir := t.TempDir()
+	s, other := open(t, dir, Options{RunID: "r1"}), open(t, dir, Options{RunID: "r2"})
+	keys := []dag.Digest{claimKey(1), claimKey(2), claimKey(3)}
+	claim := func(s *Store, want ...bool) {
+		t.Helper()
+		if diff := cmp.Diff(want, must[[]bool](t)(s.Claim(keys))); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if other.Settled(digest("trail 1")) { // so that its index is loaded before
+		t.Fatal("known before it was put")
+	}
+	claim(s, true, true, true)
+	claim(s, true, true, true) // one's own, again
+	claim(other, false, false, false)
+	check(t, writeItem(s, 1))
+	check(t, s.Release(keys[:2]))
+	claim(other, false, false, false) // not before what was done can be found
+	if other.Settled(digest("trail 1")) {
+		t.Error("found before it was flushed")
+	}
+	if got := must[[]bool](t)(s.Claim(keys[1:2])); !got[0] { // wanted after all
+		t.Error("one's own key is not granted again")
+	}
+	check(t, s.Flush())
+	claim(other, true, false, false)
+	if !other.Settled(digest("trail 1")) {
+		t.Error("after a claim, what the earlier holder wrote is not known")
+	}
+	check(t, other.Release(keys)) // also what it does not hold
+	check(t, other.Flush())
+	check(t, s.Close())
+	claim(other, true, true, true)
+}
+
+// The log of claims does not grow for ever, and whoever read it before notices
+// that it began anew.
+func TestClaimsAreTidied(t *testing.T) {
+	dir := t.TempDir()
+	watcher := open(t, dir, Options{ReadOnly: true})
+	s := open(t, dir, Options{RunID: "r1"})
+	for round := range 40 {
+		keys := make([]dag.Digest, 1000)
+		for i := range keys {
+			keys[i] = digest("round %d key %d", round, i)
+		}
+		must[[]bool](t)(s.Claim(keys))
+		if run, _, alive := watcher.Holder(keys[7]); run != "r1" || !alive {
+			t.Fatalf("round %d: held by %q, alive %v", round, run, alive)
+		}
+		check(t, s.Release(keys))
+		check(t, s.Flush())
+		if run, _, _ := watcher.Holder(keys[7]); run != "" {
+			t.Fatalf("round %d: still held by %q", round, run)
+		}
+		if n := len(files(t, dir)["claims.log"]); n > claimsTidy+100_000 {
+			t.Fatalf("round %d: the log has %d bytes", round, n)
+		}
+	}
+}
+
+func TestClaimWithoutARun(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	if _, err := s.Claim([]dag.Digest{claimKey(1)}); dag.KindOf(err) != dag.KindBug {
+		t.Errorf("claimed for nobody: %v", err)
+	}
+}
+
+func TestTwoStoresOfOneRun(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir, Options{RunID: "r1"})
+	if _, err := Open(dir, Options{RunID: "r1"}); !errors.Is(err, &dag.Error{Kind: dag.KindInfrastructure}) {
+		t.Errorf("a second store of a run that is alive: %v", err)
+	}
+	for _, run := range []string{"a/b", "..", ".hidden"} {
+		if _, err := Open(dir, Options{RunID: run}); err == nil {
+			t.Errorf("run id %q was taken", run)
 		}
 	}
 }

@@ -6,12 +6,6 @@ import (
 	"github.com/penstock-run/penstock/dag"
 )
 
-// Part is a named part of a recipe: the plugin, the configuration, the model.
-type Part struct {
-	Name   string
-	Digest dag.Digest
-}
-
 const (
 	kindRecipe = 'r' // a recipe with its parts
 	kindUsed   = 'u' // an action was made with this recipe
@@ -22,7 +16,7 @@ const (
 type actionRecipes struct {
 	store *Store
 	log   appendLog
-	parts map[dag.Digest][]Part
+	parts map[dag.Digest][]dag.Part
 	used  map[dag.Digest]struct{}
 	// doubtful: a part of the log is lost, so what is not in used may have been used.
 	doubtful bool
@@ -30,7 +24,7 @@ type actionRecipes struct {
 
 func (x *actionRecipes) open(s *Store) {
 	x.store, x.log = s, s.newLog("recipes.log")
-	x.parts, x.used = map[dag.Digest][]Part{}, map[dag.Digest]struct{}{}
+	x.parts, x.used = map[dag.Digest][]dag.Part{}, map[dag.Digest]struct{}{}
 	note := x.log.note
 	x.log.note = func(format string, args ...any) {
 		x.doubtful = true // every note of a log is about something lost
@@ -54,9 +48,9 @@ func (x *actionRecipes) enter(kind byte, payload []byte) {
 	case kindUsed:
 		x.used[recipe] = struct{}{}
 	case kindRecipe:
-		parts := make([]Part, 0, 8)
+		parts := make([]dag.Part, 0, 8)
 		for n := r.count(); n > 0; n-- {
-			parts = append(parts, Part{Name: r.text(), Digest: r.digest()})
+			parts = append(parts, dag.Part{Name: r.text(), Digest: r.digest()})
 		}
 		if !r.short {
 			x.parts[recipe] = parts
@@ -72,9 +66,11 @@ func (x *actionRecipes) use(recipe dag.Digest) error {
 	if _, known := x.used[recipe]; known {
 		return nil
 	}
-	x.log.add(kindUsed, func(b []byte) []byte { return append(b, recipe[:]...) })
-	x.used[recipe] = struct{}{}
-	return nil
+	_, _, err := x.log.add(kindUsed, func(b []byte) []byte { return append(b, recipe[:]...) })
+	if err == nil {
+		x.used[recipe] = struct{}{}
+	}
+	return err
 }
 
 // HasRecipe reports whether any action may ever have been made with this
@@ -106,7 +102,7 @@ func (x *actionRecipes) incomplete() bool {
 }
 
 // PutRecipe records what a recipe is made of, once.
-func (s *Store) PutRecipe(recipe dag.Digest, parts []Part) error {
+func (s *Store) PutRecipe(recipe dag.Digest, parts []dag.Part) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.writable(); err != nil {
@@ -118,19 +114,21 @@ func (s *Store) PutRecipe(recipe dag.Digest, parts []Part) error {
 	if known, ok := s.recipes.parts[recipe]; ok && slices.Equal(known, parts) {
 		return nil
 	}
-	s.recipes.log.add(kindRecipe, func(b []byte) []byte {
+	_, _, err := s.recipes.log.add(kindRecipe, func(b []byte) []byte {
 		b = putUint(append(b, recipe[:]...), uint64(len(parts)))
 		for _, part := range parts {
 			b = append(putText(b, part.Name), part.Digest[:]...)
 		}
 		return b
 	})
-	s.recipes.parts[recipe] = slices.Clone(parts)
-	return nil
+	if err == nil {
+		s.recipes.parts[recipe] = slices.Clone(parts)
+	}
+	return err
 }
 
 // Recipe gives the parts of a recipe.
-func (s *Store) Recipe(recipe dag.Digest) ([]Part, bool) {
+func (s *Store) Recipe(recipe dag.Digest) ([]dag.Part, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.recipes.log.load() != nil {

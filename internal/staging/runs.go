@@ -100,7 +100,9 @@ func (x *runJournal) write(kind byte, payload []byte) error {
 	if err := x.log.load(); err != nil {
 		return err
 	}
-	x.log.add(kind, func(b []byte) []byte { return append(b, payload...) })
+	if _, _, err := x.log.add(kind, func(b []byte) []byte { return append(b, payload...) }); err != nil {
+		return err
+	}
 	err := x.log.flush(len(x.log.starts))
 	if err != nil {
 		x.log.drop(len(x.log.starts), len(x.log.pending)) // the caller knows that it was not written

@@ -34,7 +34,7 @@ const Version = 1
 type Options struct {
 	ReadOnly bool             // write nothing at all; a store that is not there is an empty one
 	RunID    string           // who claims; empty: this process claims nothing
-	Log      func(msg string) // told what was cut, damaged or mended; nil: nobody is
+	Log      func(msg string) // told what was cut or damaged; must not use the store. Nil: nobody is told
 }
 
 // Store is an open staging folder. Its methods may be called from several
@@ -46,7 +46,7 @@ type Store struct {
 	log            func(string)
 
 	flushing sync.Mutex // one Flush at a time; taken before mu
-	mu       sync.Mutex // guards what follows; never held over a sync
+	mu       sync.Mutex // guards what follows; not held while documents and records are synced
 
 	closed bool
 	broken error // a sync failed: what the disk holds is no longer known
@@ -161,11 +161,15 @@ func (s *Store) touched(f *os.File) {
 	s.unsynced = append(s.unsynced, f)
 }
 
-// Dirty is how many artifacts and records wait for Flush.
+// Dirty is how many artifacts, records and releases wait for Flush.
 func (s *Store) Dirty() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.puts + len(s.recipes.log.starts) + len(s.actions.log.starts) + len(s.trails.log.starts)
+	n := s.puts + len(s.claims.asked) + len(s.claims.leaving)
+	for _, l := range s.logs() {
+		n += len(l.starts)
+	}
+	return n
 }
 
 // Flush makes everything that was put before it durable: first the artifacts,
@@ -206,6 +210,7 @@ func (s *Store) flushArtifacts() (files []*os.File, marks [3]int, err error) {
 	for i, l := range s.logs() {
 		marks[i] = len(l.starts)
 	}
+	s.claims.depart()
 	if s.puts == 0 && marks == [3]int{} {
 		return nil, marks, nil
 	}
@@ -232,6 +237,9 @@ func (s *Store) flushLogs(marks [3]int) (files []*os.File, err error) {
 		if err = l.flush(marks[i]); err != nil {
 			break
 		}
+	}
+	if err == nil {
+		err = s.claims.giveUp()
 	}
 	for _, l := range s.logs() {
 		if l.dirty {
@@ -281,6 +289,8 @@ func (s *Store) refresh() error {
 // Close flushes, gives up every claim and lets go of the files.
 func (s *Store) Close() error {
 	err := s.Flush()
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {

@@ -291,7 +291,7 @@ func TestActionWithoutOutput(t *testing.T) {
 func TestRecipes(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
-	parts := []Part{{"plugin", digest("p")}, {"config", digest("c")}, {"", dag.Digest{}}}
+	parts := []dag.Part{{Name: "plugin", Digest: digest("p")}, {Name: "config", Digest: digest("c")}, {}}
 	check(t, s.PutRecipe(digest("r"), parts))
 	check(t, s.PutRecipe(digest("r"), parts))
 	if s.Dirty() != 1 {

@@ -182,7 +182,10 @@ func (s *Store) PutTrail(t *Trail) error {
 	if err := s.writable(); err != nil {
 		return err
 	}
-	payload, pending := s.trails.log.add(kindTrail, t.append)
+	payload, pending, err := s.trails.log.add(kindTrail, t.append)
+	if err != nil {
+		return err
+	}
 	if s.trails.log.loaded {
 		s.trails.enter(payload, pending)
 	}
@@ -355,8 +358,15 @@ func (s *Store) latest() (all []uint64, waiting []*Trail, err error) {
 	return all[:flushed], waiting, nil
 }
 
+// KeyHash is 64 bits that stand for a text in an index: of an item's key, for
+// one. Equal texts have equal hashes; others may.
+func KeyHash(text string) uint64 {
+	sum := dag.Sum([]byte(text))
+	return binary.BigEndian.Uint64(sum[:])
+}
+
 func itemHash(source, itemKey string) uint32 {
-	return hash32(dag.Sum([]byte(source + "\x00" + itemKey)))
+	return uint32(KeyHash(source + "\x00" + itemKey))
 }
 
 func (t *Trail) append(b []byte) []byte {
