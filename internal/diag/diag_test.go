@@ -120,7 +120,7 @@ error: Unknown stage
 		{
 			name:  "colour when asked",
 			diags: hcl.Diagnostics{Error(at(1, 1, 6), "S", "D")},
-			opts:  Options{Color: true},
+			opts:  Options{Colour: true},
 			want:  "\x1b[1;31merror:\x1b[0m \x1b[1mS\x1b[0m\n  pipeline.hcl:1,1:\n    1 | stage \"b\" {\n      | \x1b[31m^^^^^\x1b[0m\n  D\n",
 		},
 		{

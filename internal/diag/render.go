@@ -18,8 +18,8 @@ const DefaultWidth = 78
 
 // Options say how diagnostics are printed.
 type Options struct {
-	Color bool // only where it was asked for: the caller knows its terminal and NO_COLOR
-	Width int  // 0: DefaultWidth
+	Colour bool // only where it was asked for: the caller knows its terminal and NO_COLOR
+	Width  int  // 0: DefaultWidth
 	// Source gives the bytes of a file as it was read, nil where there is none;
 	// without them the place is named and nothing is quoted.
 	Source func(file string) []byte
@@ -99,7 +99,7 @@ func (o Options) quote(b *strings.Builder, head string, r hcl.Range, hue string)
 }
 
 func (o Options) paint(code, s string) string {
-	if !o.Color {
+	if !o.Colour {
 		return s
 	}
 	return "\x1b[" + code + "m" + s + "\x1b[0m"

@@ -26,6 +26,7 @@ type flow struct {
 	after  map[*dag.Stage]known // what travels on, where the stage makes it
 	output map[*dag.Stage]known // the output; after a fan-out its element
 	each   map[*dag.Stage]known // the elements of a fan-out
+	passes map[*dag.Stage]bool  // forward may give the item as it was
 }
 
 // makers are the stages that made the document; nil among them is the source.
@@ -44,7 +45,7 @@ func (m makers) with(more makers) (makers, bool) {
 func (l *loader) newFlow() *flow {
 	f := &flow{
 		l: l, before: map[*dag.Stage]makers{}, envs: map[place]*expr.Env{},
-		after: map[*dag.Stage]known{}, output: map[*dag.Stage]known{}, each: map[*dag.Stage]known{},
+		after: map[*dag.Stage]known{}, output: map[*dag.Stage]known{}, each: map[*dag.Stage]known{}, passes: map[*dag.Stage]bool{},
 	}
 	f.origin = unknown
 	for i, s := range l.graph.Sources {
@@ -82,8 +83,28 @@ func (f *flow) stageTypes(s *dag.Stage) {
 		return
 	}
 	if attr := block.Body.Attributes["forward"]; attr != nil && !s.ForwardItem {
-		f.after[s] = f.path(attr.Expr, out)
+		f.after[s], f.passes[s] = f.forwarded(attr.Expr, out)
 	}
+}
+
+// forwarded is what a `forward` makes of the output, and whether the item may
+// pass as it was: the results of a conditional are picked, never unified.
+func (f *flow) forwarded(e hclsyntax.Expression, output known) (made known, passes bool) {
+	switch e := e.(type) {
+	case *hclsyntax.ParenthesesExpr:
+		return f.forwarded(e.Expression, output)
+	case *hclsyntax.ConditionalExpr:
+		yes, passes1 := f.forwarded(e.TrueResult, output)
+		no, passes2 := f.forwarded(e.FalseResult, output)
+		switch {
+		case isName(e.TrueResult, "item"):
+			return no, true
+		case isName(e.FalseResult, "item"):
+			return yes, true
+		}
+		return yes.join(no), passes1 || passes2
+	}
+	return f.path(e, output), false
 }
 
 // path follows `output.a.b` into the schema of the output.
@@ -178,6 +199,10 @@ func (f *flow) spread() {
 func (f *flow) leaving(s *dag.Stage, failed bool) makers {
 	if failed || s.ForwardItem && s.FanOut == nil {
 		return f.before[s]
+	}
+	if f.passes[s] {
+		m, _ := makers{s}.with(f.before[s])
+		return m
 	}
 	return makers{s}
 }

@@ -94,7 +94,7 @@ func (b *body) textLists(name string) [][]string {
 	var groups [][]string
 	for it := v.ElementIterator(); it.Next(); {
 		_, elem := it.Element()
-		group, ok := b.listOf(elementRange(b.expr(name), len(groups)), "an element of "+name, elem)
+		group, ok := b.listOf(element(b.expr(name), len(groups)), "an element of "+name, elem)
 		if !ok {
 			return nil
 		}

@@ -23,7 +23,7 @@ var update = flag.Bool("update", false, "write what the tests get into their .wa
 // described are the plugins that the tests know.
 var described = map[string]*dag.PluginInfo{
 	"builtin/prompt": {
-		Name: "prompt", Kind: "stage", Services: []string{"complete"}, Outcomes: nil,
+		Name: "prompt", Kind: "stage", Services: []string{"complete"}, Batches: true,
 		Config: []dag.ConfigField{
 			{Name: "template", Type: "string", Required: true, Doc: "the prompt, a template over the visit's input"},
 			{Name: "system", Type: "string"},

@@ -47,7 +47,7 @@ func (f *flow) env(p place) *expr.Env {
 	if env, ok := f.envs[p]; ok {
 		return env
 	}
-	b := &names{f: f, p: p, names: map[dag.Name]*expr.Type{}, elsewhere: maps.Clone(everywhereElse), keys: map[dag.Name]string{}}
+	b := &names{f: f, p: p, names: make(map[dag.Name]*expr.Type, 4*len(f.l.graph.Stages)+len(f.l.graph.Codes)+16), elsewhere: maps.Clone(everywhereElse), keys: make(map[dag.Name]string, len(f.l.graph.Stages)+8)}
 	b.fill()
 	for name := range b.names {
 		delete(b.elsewhere, name.Root)
@@ -173,7 +173,12 @@ func makersLabel(m makers) string {
 			return stageLabel(s)
 		}
 	}
-	return "the source, or what a stage forwards"
+	for _, s := range m {
+		if s != nil {
+			return stageLabel(s)
+		}
+	}
+	return "the source"
 }
 
 // travelling are the names of an item on its way.

@@ -149,7 +149,10 @@ func references[T any](l *loader, e hclsyntax.Expression, kind string) ([]*T, bo
 	tuple, isList := e.(*hclsyntax.TupleConsExpr)
 	if !isList {
 		node := reference[T](l, e, kind)
-		return []*T{node}, node != nil
+		if node == nil {
+			return nil, false
+		}
+		return []*T{node}, true
 	}
 	var list []*T
 	seen := map[*T]hcl.Range{}

@@ -356,5 +356,8 @@ func (l *loader) resumeStages(e hclsyntax.Expression) ([]*dag.Stage, bool) {
 		return yes, ok1 && ok2
 	}
 	s := reference[dag.Stage](l, e, "stage")
-	return []*dag.Stage{s}, s != nil
+	if s == nil {
+		return nil, false
+	}
+	return []*dag.Stage{s}, true
 }

@@ -169,12 +169,13 @@ func (b *body) texts(name string) []string {
 	if !ok {
 		return nil
 	}
-	list, ok := b.listOf(b.expr(name).Range(), name, v)
+	list, ok := b.listOf(b.expr(name), name, v)
 	b.ok = b.ok && ok
 	return list
 }
 
-func (b *body) listOf(at hcl.Range, name string, v cty.Value) ([]string, bool) {
+func (b *body) listOf(e hclsyntax.Expression, name string, v cty.Value) ([]string, bool) {
+	at := e.Range()
 	if !b.isPlain(at, name, v, cty.NilType) {
 		return nil, false
 	}
@@ -186,7 +187,7 @@ func (b *body) listOf(at hcl.Range, name string, v cty.Value) ([]string, bool) {
 	list := []string{}
 	for it := v.ElementIterator(); it.Next(); {
 		_, elem := it.Element()
-		if !b.isPlain(elementRange(b.expr(name), len(list)), "an element of "+name, elem, cty.String) {
+		if !b.isPlain(elementRange(e, len(list)), "an element of "+name, elem, cty.String) {
 			return nil, false
 		}
 		list = append(list, elem.AsString())
@@ -195,11 +196,13 @@ func (b *body) listOf(at hcl.Range, name string, v cty.Value) ([]string, bool) {
 }
 
 // elementRange is where the element i of a list is written, or the whole list.
-func elementRange(e hclsyntax.Expression, i int) hcl.Range {
+func elementRange(e hclsyntax.Expression, i int) hcl.Range { return element(e, i).Range() }
+
+func element(e hclsyntax.Expression, i int) hclsyntax.Expression {
 	if tuple, ok := e.(*hclsyntax.TupleConsExpr); ok && i < len(tuple.Exprs) {
-		return tuple.Exprs[i].Range()
+		return tuple.Exprs[i]
 	}
-	return e.Range()
+	return e
 }
 
 // distinctWords is texts in which none is empty and none stands twice.

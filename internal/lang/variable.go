@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 
@@ -174,11 +175,12 @@ func (l *loader) validateVariable(b *body, name string) {
 func (l *loader) readVarFiles() map[string]given {
 	values := map[string]given{}
 	for _, name := range l.opts.VarFiles {
+		name = path.Clean(name)
 		src, err := readBounded(l.opts.FS, name, maxFile+1)
 		if err != nil {
 			detail := fmt.Sprintf("%s could not be read: %s.", name, reason(err))
 			if !fs.ValidPath(name) {
-				detail = fmt.Sprintf("%s lies outside the pipeline's directory.", name)
+				detail = fmt.Sprintf("%s lies outside the pipeline's directory, which alone is read. Put it there.", name)
 			}
 			l.diags = append(l.diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: badVarFile, Detail: detail})
 			continue
