@@ -338,7 +338,7 @@ func (b *batch) verdict(j *judgement, end dag.End, by *dag.Finding) Verdict {
 
 func (b *batch) row(k key, j *judgement, v Verdict) decisionRow {
 	row := decisionRow{
-		AcceptKey: k.String(), At: timestamp(b.now), Bucket: j.c.Bucket, Codes: v.Codes, Detail: v.Details, End: v.End,
+		AcceptKey: k.String(), Anew: j.c.Anew, At: timestamp(b.now), Bucket: j.c.Bucket, Codes: v.Codes, Detail: v.Details, End: v.End,
 		Item: j.c.Key, Message: v.Message, Pass: 1, Run: b.g.o.RunID, Stage: b.g.spec.Name,
 	}
 	if row.Codes == nil {

@@ -32,6 +32,7 @@ type evidenceRow struct {
 // the review queue, a skip.
 type decisionRow struct {
 	AcceptKey string         `json:"accept_key"`
+	Anew      bool           `json:"anew,omitzero"` // asked again on purpose
 	At        string         `json:"at"`
 	Bucket    string         `json:"bucket"`
 	Candidate jsontext.Value `json:"candidate,omitempty"` // review queue: all that a person, and a later accept, need
