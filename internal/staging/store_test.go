@@ -360,7 +360,7 @@ func TestTrails(t *testing.T) {
 		t.Helper()
 		for _, want := range want {
 			head, ok := s.Trail(want.Key)
-			if diff := cmp.Diff(want.Ends, head.Ends); !ok || head.Final != want.Final || diff != "" {
+			if diff := cmp.Diff(want.Ends, head.Ends); !ok || head.Final != want.Final || head.KeyHash != KeyHash(want.ItemKey) || diff != "" {
 				t.Fatalf("%s: %v %v %s", when, ok, head, diff)
 			}
 			if s.Settled(want.Key) != want.Final {

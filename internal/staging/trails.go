@@ -55,9 +55,10 @@ func (t *Trail) Need(ref Ref, digest dag.Digest) {
 
 // TrailHead is what a look-up tells without reading the trail's body.
 type TrailHead struct {
-	Final bool
-	Ends  Tally
-	key   dag.Digest
+	KeyHash uint64 // KeyHash of the item's key
+	Final   bool
+	Ends    Tally
+	key     dag.Digest
 }
 
 const (
@@ -72,7 +73,7 @@ type trailIndex struct {
 	log   appendLog
 
 	// A head, in the arena: position in the log (8 bytes), then the record's
-	// payload up to its texts: key, flag, ends, needs. Where that is longer than
+	// payload up to its texts: key, flag, key's hash, ends, needs. Where that is longer than
 	// a page the key stands alone, and the rest is read from the log.
 	heads arena
 	head  []byte // to build one in
@@ -213,6 +214,9 @@ func (s *Store) Trail(key dag.Digest) (TrailHead, bool) {
 		r = reader{b: payload}
 		r.take(len(key))
 		flag = r.byte()
+	}
+	if hash := r.take(8); hash != nil {
+		h.KeyHash = binary.LittleEndian.Uint64(hash)
 	}
 	h.Final = flag == 1
 	for n := r.byte(); n > 0; n-- {
@@ -376,6 +380,7 @@ func (t *Trail) append(b []byte) []byte {
 	} else {
 		b = append(b, 0)
 	}
+	b = binary.LittleEndian.AppendUint64(b, KeyHash(t.ItemKey))
 	at := len(b)
 	b = append(b, 0)
 	for i, n := range t.Ends {
@@ -398,10 +403,11 @@ func (t *Trail) append(b []byte) []byte {
 	return append(putUint(b, uint64(len(t.Body))), t.Body...)
 }
 
-// readHead reads key, flag, ends and needs.
+// readHead reads what append writes before the texts.
 func (t *Trail) readHead(r *reader) {
 	t.Key = r.digest()
 	t.Final = r.byte() == 1
+	r.take(8) // the key's hash
 	for n := r.byte(); n > 0; n-- {
 		if i := r.byte(); int(i) < len(t.Ends) {
 			t.Ends[i] = uint32(r.uint())
@@ -420,7 +426,7 @@ func (t *Trail) readHead(r *reader) {
 // headLen is how long the head of a record is; 0 where it is none.
 func headLen(payload []byte) int {
 	r := reader{b: payload}
-	r.take(len(dag.Digest{}) + 1)
+	r.take(len(dag.Digest{}) + 1 + 8)
 	for n := r.byte(); n > 0; n-- {
 		if int(r.byte()) >= len(Tally{}) {
 			return 0
