@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -142,13 +143,24 @@ func (p *process) callError(op, subject string, err error) *dag.Error {
 	switch {
 	case p.wanted():
 		e.Kind, e.Code, e.Err = dag.KindInterrupted, "", errClosed
+	case p.ctx.Err() != nil: // it has died, and that was said
+		e.Err = context.Cause(p.ctx)
+		var death *dag.Error
+		if errors.As(e.Err, &death) {
+			e.Err = death.Err
+		}
+	case st.Code() == codes.Canceled:
+		e.Kind, e.Code, e.Err = dag.KindInterrupted, "", context.Canceled
 	case st.Code() == codes.DeadlineExceeded:
 		e.Code, e.Err = dag.ETimeout, fmt.Errorf("plugin %s did not answer in time", p.slot.plugin.Name)
 	case st.Code() == codes.Unimplemented:
 		e.Code, e.Err = dag.EPlugin, fmt.Errorf("plugin %s does not serve this: %s", p.slot.plugin.Name, st.Message())
 	case st.Code() == codes.Unavailable && !p.alive(processDeath):
-		d := p.deathError(nil, true)
-		e.Err = d.Err
+		select { // so that the next call starts another process
+		case <-p.gone:
+		case <-p.stopping:
+		}
+		e.Err = p.deathError(nil, true).Err
 	default:
 		e.Err = fmt.Errorf("plugin %s: %s", p.slot.plugin.Name, st.Message())
 	}

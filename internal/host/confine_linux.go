@@ -8,7 +8,6 @@ import (
 	"runtime"
 	"sync/atomic"
 	"syscall"
-	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -72,109 +71,59 @@ func confineAndExecute(scratch string, network bool, path string, argv []string)
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
+	if err := dropCapabilities(); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
 	if abi := landlockABI(); abi > 0 {
 		if err := restrict(abi, scratch, network); err != nil {
 			return fmt.Errorf("landlock: %w", err)
 		}
 	}
+	if !network && seccompOffered() {
+		if err := denySockets(); err != nil {
+			return fmt.Errorf("seccomp: %w", err)
+		}
+	}
 	return fmt.Errorf("execute %s: %w", argv[0], syscall.Exec(path, argv, os.Environ()))
 }
 
-// landlockABI is what the kernel offers; 0: nothing.
-func landlockABI() int {
-	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
-	if errno != 0 {
-		return 0
-	}
-	return int(abi)
-}
-
-// writes are the rights to change anything in a file tree, by the ABI that
-// brought them.
-func writes(abi int) uint64 {
-	rights := uint64(unix.LANDLOCK_ACCESS_FS_WRITE_FILE | unix.LANDLOCK_ACCESS_FS_REMOVE_DIR | unix.LANDLOCK_ACCESS_FS_REMOVE_FILE |
-		unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_DIR | unix.LANDLOCK_ACCESS_FS_MAKE_REG |
-		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK |
-		unix.LANDLOCK_ACCESS_FS_MAKE_SYM)
-	if abi >= 2 {
-		rights |= unix.LANDLOCK_ACCESS_FS_REFER
-	}
-	if abi >= 3 {
-		rights |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	}
-	if abi >= 5 {
-		rights |= unix.LANDLOCK_ACCESS_FS_IOCTL_DEV
-	}
-	return rights
-}
-
-// restrict puts the rules on this thread: writes in the scratch folder only (and
-// to /dev/null, which shells cannot do without), TCP only where it was allowed,
-// no signals to anyone outside. Reading files is allowed.
-func restrict(abi int, scratch string, network bool) error {
-	attr := unix.LandlockRulesetAttr{Handled_access_fs: writes(abi)}
-	if abi >= 4 && !network {
-		attr.Handled_access_net = unix.LANDLOCK_ACCESS_NET_BIND_TCP | unix.LANDLOCK_ACCESS_NET_CONNECT_TCP
-	}
-	if abi >= 6 {
-		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL
-		if !network {
-			attr.Scoped |= unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
-		}
-	}
-	// Fields that the kernel does not know are zero, which it accepts.
-	fd, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attr)), unsafe.Sizeof(attr), 0)
-	if errno != 0 {
-		return fmt.Errorf("create ruleset: %w", errno)
-	}
-	rules := int(fd)
-	defer unix.Close(rules)
-	if err := allow(rules, scratch, writes(abi)); err != nil {
+// dropCapabilities takes away what root has over any user, which is most of what
+// confinement could be got round with, but for reading other users' files: that
+// is allowed, and containers that run as root count on it.
+func dropCapabilities() error {
+	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var have, keep [2]unix.CapUserData
+	if err := unix.Capget(&header, &have[0]); err != nil {
 		return err
 	}
-	file := uint64(unix.LANDLOCK_ACCESS_FS_WRITE_FILE)
-	if abi >= 3 {
-		file |= unix.LANDLOCK_ACCESS_FS_TRUNCATE
-	}
-	if err := allow(rules, "/dev/null", file); err != nil {
+	const reading = 1<<unix.CAP_DAC_OVERRIDE | 1<<unix.CAP_DAC_READ_SEARCH
+	keep[0].Permitted = have[0].Permitted & reading
+	keep[0].Effective = have[0].Effective & reading
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
 	}
-	if _, _, errno := unix.Syscall(unix.SYS_LANDLOCK_RESTRICT_SELF, uintptr(rules), 0, 0); errno != 0 {
-		return fmt.Errorf("restrict: %w", errno)
-	}
-	return nil
-}
-
-func allow(rules int, path string, rights uint64) error {
-	fd, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
-	}
-	defer unix.Close(fd)
-	rule := unix.LandlockPathBeneathAttr{Allowed_access: rights, Parent_fd: int32(fd)}
-	_, _, errno := unix.Syscall6(unix.SYS_LANDLOCK_ADD_RULE, uintptr(rules), unix.LANDLOCK_RULE_PATH_BENEATH,
-		uintptr(unsafe.Pointer(&rule)), 0, 0, 0)
-	if errno != 0 {
-		return fmt.Errorf("allow %s: %w", path, errno)
-	}
-	return nil
+	return unix.Capset(&header, &keep[0])
 }
 
 // warnConfinement says once what this kernel cannot keep plugins from.
 func (h *Host) warnConfinement() {
 	h.warn.Do(func() {
-		if message := confinementGap(landlockABI()); message != "" {
+		if message := confinementGap(landlockABI(), seccompOffered()); message != "" {
 			h.opts.Log("", "warn", message)
 		}
 	})
 }
 
-func confinementGap(abi int) string {
+func confinementGap(abi int, seccomp bool) string {
+	files := "they may write where you may"
+	network := "they may use the network"
 	switch {
+	case abi <= 0 && !seccomp:
+		return "this kernel has neither Landlock nor seccomp, so plugins are not confined: " + files + ", and " + network
 	case abi <= 0:
-		return "this kernel has no Landlock, so plugins are not confined: they may write where you may, and use the network"
-	case abi < 4:
-		return "this kernel's Landlock has no rules for TCP, so plugins may use the network"
+		return "this kernel has no Landlock, so plugins are confined from the network only: " + files
+	case abi < 4 && !seccomp:
+		return "this kernel has no seccomp, and its Landlock no rules for TCP, so plugins are confined to their folder only: " + network
 	}
 	return ""
 }

@@ -29,6 +29,7 @@ type process struct {
 	kill   context.CancelCauseFunc // ends every call on the connection
 
 	ended    sync.Once
+	gone     chan struct{} // closed when the slot knows that it has ended
 	stopping chan struct{} // closed when the host wants it to end
 	stopOnce sync.Once
 	finished sync.WaitGroup // the goroutines of the stream
@@ -89,7 +90,7 @@ func (h *Host) launch(s *slot) (*process, *dag.Error) {
 	}
 	p := &process{
 		slot: s, host: h, runner: r, client: client, conn: raw.(*grpc.ClientConn),
-		wake: make(chan struct{}, 1), stopping: make(chan struct{}),
+		wake: make(chan struct{}, 1), stopping: make(chan struct{}), gone: make(chan struct{}),
 		stages: make(map[*dag.Stage]*stageHandle), inFlight: make(map[uint64]*visit),
 		deaf: make(map[uint64]struct{}), providers: make(map[*dag.Provider]*providerHandle),
 	}
@@ -169,6 +170,7 @@ func (p *process) end(broken error) {
 		p.runner.killIfStarted()
 		<-p.runner.done
 		visits := p.slot.gone(p)
+		close(p.gone)
 		failure := p.deathError(broken, crashed)
 		p.kill(failure)
 		p.slot.fail(visits, failure, crashed && !p.wanted())

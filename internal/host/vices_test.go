@@ -65,6 +65,8 @@ func serveBundled(name string) {
 		sdk.Serve(sdk.Stage{Info: sdk.Info{Name: "echo"}, Run: echo})
 	case "chat":
 		serveChat()
+	case "process":
+		vices["process"](nil)
 	}
 }
 
@@ -394,6 +396,12 @@ func hostile(_ context.Context, v *sdk.Visit) (sdk.Result, error) {
 	try("connect", err)
 	_, err = net.Listen("tcp", "127.0.0.1:0")
 	try("listen", err)
+	many := net.Dialer{Timeout: 5 * time.Second}
+	many.SetMultipathTCP(true)
+	_, err = many.Dial("tcp", plan.Address)
+	try("multipath", err)
+	_, err = net.Dial("udp", "127.0.0.1:9")
+	try("udp", err)
 	try("child writes", exec.Command("sh", "-c", "echo x > "+plan.File).Run())
 	try("signal", syscall.Kill(plan.Pid, 0))
 	_, err = os.ReadFile(fmt.Sprintf("/proc/%d/environ", plan.Pid))

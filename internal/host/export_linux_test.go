@@ -1,0 +1,4 @@
+package host
+
+// ConfinementGap is confinementGap, for tests outside.
+var ConfinementGap = confinementGap

@@ -1,0 +1,77 @@
+package host_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/host"
+	"github.com/penstock-run/penstock/plugins/proto"
+)
+
+func chatProvider(plugin, config string, secrets map[string]string) *dag.Provider {
+	return &dag.Provider{Name: "writer", Model: "m", Plugin: &dag.Plugin{Name: plugin, Source: "builtin/" + plugin},
+		Config: dag.NewDoc([]byte(config)), Secrets: secrets}
+}
+
+func ask(t *testing.T, caller *host.Caller, system string) *proto.CompletionReply {
+	t.Helper()
+	reply, err := caller.Complete(t.Context(), &proto.CompletionRequest{System: system})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+func TestProvider(t *testing.T) {
+	r := newRig(t, nil)
+	caller, err := r.Provider(t.Context(), chatProvider("chat", `{}`, map[string]string{"api_key": `k"1`}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if reply := ask(t, caller, "hello"); reply.Text != `m knows k"1` || reply.Model != "m-1" {
+		t.Errorf("%v", reply)
+	}
+	limit := ask(t, caller, "limit").Error
+	if limit.GetKind() != proto.ProviderError_RATE_LIMITED || limit.Message != "not so fast" || limit.RetryAfterMillis != 2000 {
+		t.Errorf("%v", limit)
+	}
+	broken := ask(t, caller, "broken").Error
+	if broken.GetKind() != proto.ProviderError_UNAVAILABLE || broken.Message != "connection refused" {
+		t.Errorf("%v", broken)
+	}
+}
+
+// A provider that dies is started anew by the next call.
+func TestProviderDies(t *testing.T) {
+	r := newRig(t, nil)
+	caller, err := r.Provider(t.Context(), chatProvider("chat", `{}`, map[string]string{"api_key": "k"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = caller.Complete(t.Context(), &proto.CompletionRequest{System: "die"})
+	want := "complete by provider writer: builtin/chat ended by itself (exit status 9)"
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if reply := ask(t, caller, "hello"); reply.Text != "m knows k" {
+		t.Errorf("%v", reply)
+	}
+}
+
+func TestProviderRefusesItsConfiguration(t *testing.T) {
+	r := newRig(t, nil)
+	_, err := r.Provider(t.Context(), chatProvider("chat", `{}`, nil))
+	var refused *host.ConfigError
+	if !asError(err, &refused) {
+		t.Fatal(err)
+	}
+	want := []host.Diagnostic{{Summary: "No key", Path: []string{"api_key"}}}
+	if diff := cmp.Diff(want, refused.Diagnostics); diff != "" {
+		t.Error(diff)
+	}
+	if _, err := r.Provider(t.Context(), chatProvider("echo", `{}`, nil)); err == nil || !asIs(err, error(&dag.Error{Code: dag.EPlugin})) {
+		t.Errorf("a stage plugin is no provider: %v", err)
+	}
+}
