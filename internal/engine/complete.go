@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/completion"
+	"github.com/penstock-run/penstock/internal/staging"
+	"github.com/penstock-run/penstock/plugins/proto"
+)
+
+// replaying reports whether completions are answered from a cassette.
+func (e *engine) replaying() bool { return e.Graph.Pipeline.Replay != "" && !e.Live }
+
+// openCompletions makes the run's completion service. A plan asks for none.
+func (e *engine) openCompletions(planning bool) (*completion.Service, error) {
+	if planning {
+		return nil, nil
+	}
+	o := completion.Options{Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Log: e.completionLog}
+	if e.replaying() {
+		o.Replay = filepath.Join(e.Dir, e.Graph.Pipeline.Replay)
+	}
+	if e.Record != "" {
+		o.Record = e.Record
+	}
+	return completion.New(o)
+}
+
+func (e *engine) completionLog(level, message string) {
+	if level == "warn" || level == "error" {
+		e.Report.Warn(message)
+	}
+}
+
+// replayDigest stands in the recipe of every stage with a provider while a
+// cassette answers: what it says is no answer of the provider, and another
+// cassette may say something else.
+func (e *engine) replayDigest() (dag.Digest, error) {
+	if !e.replaying() {
+		return dag.Digest{}, nil
+	}
+	path := filepath.Join(e.Dir, e.Graph.Pipeline.Replay)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return dag.Digest{}, &dag.Error{Op: "read cassette", Subject: path, Kind: dag.KindConfig, Err: err,
+			Hint: "record one with `penstock run --live --record " + e.Graph.Pipeline.Replay + "`, or take `replay` out of the pipeline"}
+	}
+	return dag.Sum(b), nil
+}
+
+// complete answers a stage's request. Several visits ask at once.
+func (e *engine) complete(ctx context.Context, s *dag.Stage, request *proto.CompletionRequest) *proto.CompletionReply {
+	if s.Provider == nil {
+		return &proto.CompletionReply{Error: &proto.ProviderError{
+			Kind:    proto.ProviderError_INVALID_REQUEST,
+			Message: fmt.Sprintf("stage %q has no provider; name one in its block at %s", s.Name, s.Pos),
+		}}
+	}
+	var caller completion.Caller
+	if !e.replaying() {
+		caller = e.callers.of(s.Provider)
+	}
+	return e.completions.Complete(ctx, s.Provider, caller, request)
+}
+
+// callers start provider processes, each when the first completion needs it.
+type callers struct {
+	engine *engine
+	mu     sync.Mutex
+	made   map[*dag.Provider]completion.Caller
+}
+
+func (c *callers) of(p *dag.Provider) completion.Caller {
+	return func(ctx context.Context, request *proto.CompletionRequest) (*proto.CompletionReply, error) {
+		call, err := c.start(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		return call(ctx, request)
+	}
+}
+
+func (c *callers) start(ctx context.Context, p *dag.Provider) (completion.Caller, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if call := c.made[p]; call != nil {
+		return call, nil
+	}
+	provider, err := c.engine.host.Provider(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	if c.made == nil {
+		c.made = map[*dag.Provider]completion.Caller{}
+	}
+	c.made[p] = provider.Complete
+	return provider.Complete, nil
+}
+
+// answers keeps live completions in the store, under all that they depend on.
+type answers struct{ engine *engine }
+
+func (a answers) Get(key dag.Digest) ([]byte, bool) {
+	if a.engine.Force {
+		return nil, false
+	}
+	made, ok, err := a.engine.store.Action(key)
+	if err != nil || !ok {
+		return nil, false
+	}
+	b, err := a.engine.store.Read(made.OutputRef, made.Output)
+	return b, err == nil
+}
+
+func (a answers) Put(key dag.Digest, answer []byte) {
+	doc := dag.NewDoc(answer)
+	ref, err := a.engine.store.Put(doc)
+	if err == nil {
+		err = a.engine.store.PutAction(&staging.Action{Digest: key, Stage: "completion", Output: doc.Digest, OutputRef: ref, Run: a.engine.runID})
+	}
+	if err != nil {
+		a.engine.Report.Warn(fmt.Sprintf("a paid answer could not be kept: %v", err))
+	}
+}

@@ -1,0 +1,324 @@
+// Package engine drives the items of a run through a dag.Graph: the local
+// scheduler.
+//
+// cmd/penstock calls Run and Plan; both walk the same code, a plan only stops
+// where a run would start a process.
+//
+// It refuses to decide where an item goes, which is dag.Traversal's, and what
+// enters the corpus, which is the gate's. It decides only what happens when.
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/gate"
+	"github.com/penstock-run/penstock/internal/completion"
+	"github.com/penstock-run/penstock/internal/host"
+	"github.com/penstock-run/penstock/internal/source"
+	"github.com/penstock-run/penstock/internal/staging"
+)
+
+// Options say what to run and how.
+type Options struct {
+	Dir     string // the pipeline's directory: sources, corpus and staging lie in it
+	Graph   *dag.Graph
+	Version string
+	// Self is the command that serves a bundled plugin when its name is
+	// appended: the same binary, executed again.
+	Self    []string
+	Bundled func(name string) (*dag.PluginInfo, bool)
+
+	Jobs      int    // visits at a time in the whole run; 0: 64
+	KeepGoing bool   // start new items after an infrastructure failure, too
+	Force     bool   // answer nothing from staging
+	Dry       bool   // the gate evaluates and commits nothing
+	Live      bool   // call providers, whatever the pipeline replays
+	Record    string // append live completions to this cassette
+
+	Report Report
+	// Interrupt asks for an end: closed once, nothing new is visited and what
+	// was paid for finishes. Cancelling the context stops at once.
+	Interrupt <-chan struct{}
+	Now       func() time.Time // nil: time.Now
+}
+
+// DefaultJobs is how many visits are in flight where nobody says.
+const DefaultJobs = 64
+
+const (
+	flushVisits = 2000 // actions in a batch of the store
+	flushEvery  = 100 * time.Millisecond
+	commitMost  = 512 // candidates in a group commit
+	commitWait  = 20 * time.Millisecond
+	claimMost   = 64 // items claimed at a time
+)
+
+// engine is one run. Everything in it belongs to the goroutine that runs loop;
+// what others have to say comes through events.
+type engine struct {
+	Options
+	runID   string
+	started time.Time
+	runDoc  dag.Doc // what `run` reads in routes
+
+	store       *staging.Store
+	host        *host.Host
+	gate        *gate.Gate
+	completions *completion.Service
+	callers     callers
+	recipes     []recipe // by stage index
+	graphKey    dag.Digest
+	hostCtx     context.Context
+
+	intake   intake
+	items    lookahead
+	work     []*stageQueue // by stage index
+	visits   map[uint64]*visit
+	inflight map[dag.Digest]*visit
+	lastID   uint64
+	running  int // visits submitted and not answered
+	retries  int // visits that wait for their next attempt
+
+	buckets     map[string]*bucket
+	heldBuckets int
+	judging     int     // evaluations under way
+	decided     []*item // evaluated, in the order of their commit
+	committing  bool
+	decidedAt   time.Time
+
+	ready   []*item
+	events  chan any
+	tally   Tally
+	stop    stopping
+	lastOut time.Time
+	flushed time.Time
+	failure error // what ended the loop early
+
+	planning *Planned // not nil: a plan, which visits nothing
+}
+
+// lookahead bounds the items that were taken in and have not ended.
+type lookahead struct{ open, most int }
+
+// stopping is why no new items start, or no new visits.
+type stopping struct {
+	admit     bool     // no new items
+	visits    bool     // no new visits
+	kind      dag.Kind // what the run exits with, besides what items say
+	interrupt bool
+}
+
+// Run executes a pipeline once. The Summary is good whatever the error; the
+// error is what ended the run before its items did.
+func Run(ctx context.Context, o Options) (*Summary, error) {
+	e, err := open(ctx, o, false)
+	if err != nil {
+		return nil, err
+	}
+	runErr := e.loop(ctx)
+	return e.finish(ctx, runErr)
+}
+
+func open(ctx context.Context, o Options, planning bool) (_ *engine, err error) {
+	if err := supported(o.Graph); err != nil {
+		return nil, err
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Jobs <= 0 {
+		o.Jobs = DefaultJobs
+	}
+	if o.Report == nil {
+		o.Report = silent{}
+	}
+	e := &engine{
+		Options: o, started: o.Now().UTC(),
+		visits: map[uint64]*visit{}, inflight: map[dag.Digest]*visit{},
+		buckets: map[string]*bucket{}, events: make(chan any, 256), hostCtx: ctx,
+		items: lookahead{most: max(1024, 4*o.Jobs)},
+	}
+	e.runID = newRunID(e.started)
+	e.callers.engine = e
+	e.tally = newTally()
+	e.runDoc = runDocument(e)
+	defer func() {
+		if err != nil {
+			e.close(ctx)
+		}
+	}()
+	e.store, err = staging.Open(filepath.Join(o.Dir, "staging"), staging.Options{ReadOnly: planning, RunID: e.runID, Log: o.Report.Warn})
+	if err != nil {
+		return nil, err
+	}
+	e.completions, err = e.openCompletions(planning)
+	if err != nil {
+		return nil, err
+	}
+	e.host = host.New(host.Options{
+		Dir: o.Dir, RunID: e.runID, Self: o.Self, Bundled: o.Bundled, Log: e.pluginLog,
+		Complete: e.complete, Deliver: func(results []host.Result) { e.events <- results },
+	})
+	e.gate, err = gate.Open(ctx, gate.Options{
+		Dir: o.Dir, Pipeline: o.Graph.Pipeline.Name, Gate: o.Graph.Gate, Digest: o.Graph.Gate.Digest(),
+		RunID: e.runID, StartedAt: e.started, DryRun: o.Dry, ReadOnly: planning, Now: o.Now, Log: o.Report.Warn,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := e.prepare(); err != nil {
+		return nil, err
+	}
+	e.intake.reader, err = source.OpenAll(o.Dir, o.Graph.Sources)
+	return e, err
+}
+
+// supported refuses what the language knows and this version does not run.
+func supported(g *dag.Graph) error {
+	if len(g.Unsupported) == 0 {
+		return nil
+	}
+	err := &dag.Error{Op: "run", Subject: g.Pipeline.Name, Kind: dag.KindConfig}
+	for _, u := range g.Unsupported {
+		err.Err = errors.Join(err.Err, fmt.Errorf("%s: %s is not supported yet", u.Pos, u.What))
+	}
+	err.Hint = "take it out of the pipeline; `penstock validate` checks the rest"
+	return err
+}
+
+// loop is the run: take in, dispatch, wait for what comes back.
+func (e *engine) loop(ctx context.Context) error {
+	ticker := time.NewTicker(commitWait)
+	defer ticker.Stop()
+	interrupt := e.Interrupt
+	for {
+		if err := e.admit(); err != nil {
+			return err
+		}
+		e.drainReady()
+		e.dispatch()
+		e.commit()
+		if e.failure != nil {
+			return e.failure
+		}
+		if len(e.ready) > 0 {
+			continue
+		}
+		if e.idle() {
+			more, err := e.waitForOthers(ctx)
+			if err != nil || !more {
+				return err
+			}
+			continue
+		}
+		select {
+		case ev := <-e.events:
+			e.handle(ev)
+			e.handleWaiting()
+		case <-ticker.C:
+			e.progress()
+		case <-interrupt:
+			interrupt = nil
+			e.interrupted()
+		case <-ctx.Done():
+			e.stop.interrupt = true
+			return nil
+		}
+		if err := e.flush(false); err != nil {
+			return err
+		}
+	}
+}
+
+// handleWaiting takes what else has come in, so that one turn of the loop
+// serves many results.
+func (e *engine) handleWaiting() {
+	for range cap(e.events) {
+		select {
+		case ev := <-e.events:
+			e.handle(ev)
+		default:
+			return
+		}
+	}
+}
+
+// Events that goroutines of the engine send besides []host.Result.
+type (
+	evaluated struct {
+		item       *item
+		evaluation *gate.Evaluation
+	}
+	committed struct {
+		items    []*item
+		verdicts []gate.Verdict
+		err      error
+	}
+	retryNow struct{ visit *visit }
+)
+
+func (e *engine) handle(ev any) {
+	switch ev := ev.(type) {
+	case []host.Result:
+		for i := range ev {
+			e.visited(&ev[i])
+		}
+	case evaluated:
+		e.judging--
+		ev.item.evaluation = ev.evaluation
+		e.inTurn(ev.item.family.bucket)
+	case committed:
+		e.verdicts(ev)
+	case retryNow:
+		e.retries--
+		e.enqueue(ev.visit)
+	default:
+		panic(fmt.Sprintf("engine: an event of type %T is nobody's", ev))
+	}
+}
+
+// idle reports whether nothing will come by itself any more.
+func (e *engine) idle() bool {
+	return e.running == 0 && e.retries == 0 && e.judging == 0 && !e.committing && len(e.decided) == 0 &&
+		len(e.ready) == 0 && e.intake.done(e) && e.queued() == 0
+}
+
+func (e *engine) queued() int {
+	n := 0
+	for _, q := range e.work {
+		n += len(q.visits)
+	}
+	return n
+}
+
+// interrupted is the first SIGINT: nothing new is visited, what was paid for
+// finishes, the gate commits what it holds, items between stages are parked.
+func (e *engine) interrupted() {
+	e.stop.interrupt, e.stop.admit, e.stop.visits = true, true, true
+	e.Report.Warn("interrupted: finishing what was paid for; once more to stop at once")
+	e.parkWaiting("interrupted")
+}
+
+// flush makes the store's batch durable when it is due.
+func (e *engine) flush(now bool) error {
+	if !now && e.store.Dirty() < flushVisits && time.Since(e.flushed) < flushEvery {
+		return nil
+	}
+	e.flushed = time.Now()
+	if e.store.Dirty() == 0 {
+		return nil
+	}
+	return e.store.Flush()
+}
+
+func (e *engine) progress() {
+	if now := time.Now(); now.Sub(e.lastOut) >= flushEvery {
+		e.lastOut = now
+		e.Report.Progress(e.tally, e.running)
+	}
+}

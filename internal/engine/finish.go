@@ -1,0 +1,156 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/staging"
+)
+
+// newRunID is the time and six random hex digits: 20260115T101500Z-4f2a91.
+func newRunID(at time.Time) string {
+	var b [3]byte
+	_, _ = rand.Read(b[:]) // crypto/rand never fails: it ends the process instead
+	return at.Format("20060102T150405Z") + "-" + hex.EncodeToString(b[:])
+}
+
+// runDocument is what `run` reads in routes and decide stages.
+func runDocument(e *engine) dag.Doc {
+	b, err := json.Marshal(map[string]any{
+		"id": e.runID, "started_at": e.started.Format(time.RFC3339), "dry": e.Dry, "live": e.Live,
+	}, json.Deterministic(true))
+	if err != nil {
+		panic("engine: a run that is not JSON: " + err.Error())
+	}
+	return dag.Doc{Bytes: b}
+}
+
+// settle writes a family's record once all its members have ended, and gives
+// its claim back.
+func (e *engine) settle(f *family) {
+	final := true
+	record := &f.record
+	record.Key, record.Source, record.ItemKey, record.Run = f.key, f.source, f.members[0].key, e.runID
+	for _, m := range f.members {
+		record.Ends[endIndex(m.end)]++
+		// A doubled key is the file's fault: it may be mended without a change of this line.
+		final = final && m.end.Final() && (m.refused == nil || m.refused.Code != dag.EDuplicateKey)
+	}
+	record.Final = final && !e.Dry
+	e.pack(f, record)
+	err := e.store.PutTrail(record)
+	if err == nil {
+		err = e.store.Release([]dag.Digest{f.key})
+	}
+	if err != nil && e.failure == nil {
+		e.failure = err
+	}
+}
+
+func endIndex(end dag.End) int {
+	for i, known := range dag.Ends {
+		if known == end {
+			return i
+		}
+	}
+	panic("engine: an end that is not in the closed list: " + string(end))
+}
+
+// finish ends a run: what was made is durable, processes are gone, the items
+// add up, and the exit is known.
+func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
+	// A commit that is under way stands, so its verdicts are heard.
+	for e.committing || e.judging > 0 {
+		e.handle(<-e.events)
+	}
+	e.stop.visits = true
+	e.drainReady()
+	e.parkOpen()
+	err := errors.Join(runErr, e.flush(true))
+	s := &Summary{RunID: e.runID, Tally: e.tally, Problems: e.tally.inOrder(), More: e.tally.dropped, Dry: e.Dry, Tripped: e.tripped()}
+	conservation := e.tally.check()
+	switch {
+	case conservation != nil || e.stop.kind == dag.KindBug:
+		s.Kind = dag.KindBug
+	case e.stop.interrupt:
+		s.Kind = dag.KindInterrupted
+	case e.stop.kind == dag.KindStopped || len(s.Tripped) > 0:
+		s.Kind = dag.KindStopped
+	case e.tally.Infrastructure > 0:
+		s.Kind = dag.KindInfrastructure
+	}
+	end := staging.RunEnd{ID: e.runID, Ended: e.Now().UTC(), Tally: e.tally.Ends, Exit: int(s.Kind)}
+	err = errors.Join(err, conservation, e.store.EndRun(end), e.close(ctx))
+	return s, err
+}
+
+// tripped names the buckets whose breaker is open.
+func (e *engine) tripped() []string {
+	var names []string
+	for _, b := range e.gate.Breakers() {
+		if b.TrippedAt != nil {
+			names = append(names, b.Bucket)
+		}
+	}
+	return names
+}
+
+// parkOpen parks what a run that ended early still held.
+func (e *engine) parkOpen() {
+	reason := &dag.Error{Op: "interrupted", Kind: dag.KindInterrupted}
+	for _, v := range e.visits {
+		for _, w := range v.waiters {
+			e.park(w.item, reason)
+		}
+	}
+	e.parkWaiting("interrupted")
+	for _, b := range e.buckets {
+		for _, f := range append([]*family(nil), b.families...) {
+			for _, m := range append([]*item(nil), f.members...) {
+				e.park(m, reason)
+			}
+		}
+	}
+	for _, it := range e.decided {
+		e.park(it, reason)
+	}
+}
+
+// close lets everything go. What is left in the store's buffers is written.
+func (e *engine) close(ctx context.Context) error {
+	var errs []error
+	if e.host != nil {
+		// Results that nobody waits for any more must not hold the host up.
+		done := make(chan struct{})
+		go func() {
+			for {
+				select {
+				case <-e.events:
+				case <-done:
+					return
+				}
+			}
+		}()
+		errs = append(errs, e.host.Close(context.WithoutCancel(ctx)))
+		close(done)
+	}
+	if e.gate != nil {
+		errs = append(errs, e.gate.Close())
+	}
+	if e.completions != nil {
+		errs = append(errs, e.completions.Close())
+	}
+	if e.intake.reader != nil {
+		errs = append(errs, e.intake.reader.Close())
+	}
+	if e.store != nil {
+		errs = append(errs, e.store.Close())
+	}
+	return errors.Join(errs...)
+}

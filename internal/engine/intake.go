@@ -1,0 +1,358 @@
+package engine
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/gate"
+	"github.com/penstock-run/penstock/internal/canon"
+	"github.com/penstock-run/penstock/internal/source"
+	"github.com/penstock-run/penstock/internal/staging"
+)
+
+// intake is where items come from: the sources, read lazily, and behind them
+// the items that another process had claimed when this one came to them.
+type intake struct {
+	reader  *source.Readers
+	ended   bool
+	seq     uint64
+	seen    map[uint64]uint64 // hash of a key → start of its raw digest
+	keyBuf  []byte
+	pending []*candidateItem // read, not yet claimed
+	others  []*candidateItem // claimed by another process
+}
+
+// candidateItem is a record that no look-up answered, kept until it is claimed.
+type candidateItem struct {
+	source *dag.Source
+	place  string
+	raw    []byte
+	digest dag.Digest // of raw
+	key    dag.Digest // whole-trail key
+	doc    []byte     // the record as JSON, not yet canonical
+	err    error      // of the record's format
+	seq    uint64
+}
+
+func (i *intake) done(e *engine) bool {
+	return (i.ended || e.stop.admit) && len(i.pending) == 0
+}
+
+// admit takes in items while there is room. An item whose whole trail is known
+// costs one line read and one look-up.
+func (e *engine) admit() error {
+	for !e.intake.ended && !e.stop.admit && e.items.open+len(e.intake.pending) < e.items.most {
+		record, err := e.intake.reader.Next()
+		if errors.Is(err, io.EOF) {
+			e.intake.ended = true
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if err := e.take1(record); err != nil {
+			return err
+		}
+		if len(e.intake.pending) >= claimMost {
+			if err := e.claim(); err != nil {
+				return err
+			}
+		}
+	}
+	if e.stop.admit {
+		e.intake.pending = nil
+		return nil
+	}
+	return e.claim()
+}
+
+// take1 answers a record from its whole trail, or keeps it to be claimed.
+func (e *engine) take1(record *source.Record) error {
+	i := &e.intake
+	i.seq++
+	raw := dag.Sum(record.Raw)
+	key := e.trailKey(record, raw)
+	if head, ok := e.store.Trail(key); ok && head.Final && !e.Force {
+		if i.seen != nil && e.known(head.KeyHash, raw) != keyNew {
+			e.tally.Duplicates++
+			return nil
+		}
+		e.tally.settled(head)
+		if e.planning != nil {
+			e.planning.Settled++
+		}
+		return nil
+	}
+	c := &candidateItem{source: record.Source, place: record.Place(), digest: raw, key: key, seq: i.seq}
+	doc, err := record.Document()
+	c.doc, c.err = append([]byte(nil), doc...), err
+	i.pending = append(i.pending, c)
+	return nil
+}
+
+// trailKey names all that an item's whole way depends on: the graph, the
+// plugins, the corpus, and the record's own bytes; and where the key is the
+// record's place, that place.
+func (e *engine) trailKey(record *source.Record, raw dag.Digest) dag.Digest {
+	b := append(e.intake.keyBuf[:0], e.graphKey[:]...)
+	b = append(b, record.Source.Name...)
+	b = append(b, 0)
+	b = append(b, raw[:]...)
+	if record.Source.Key == nil {
+		b = append(b, record.File...)
+		b = binary.BigEndian.AppendUint64(append(b, 0), uint64(record.Line))
+	}
+	e.intake.keyBuf = b
+	return dag.Sum(b)
+}
+
+// claim takes what is pending for this process; what another holds waits until
+// that is done with it.
+func (e *engine) claim() error {
+	pending := e.intake.pending
+	e.intake.pending = nil
+	if len(pending) == 0 {
+		return nil
+	}
+	if e.planning == nil {
+		keys := make([]dag.Digest, len(pending))
+		for n, c := range pending {
+			keys[n] = c.key
+		}
+		got, err := e.store.Claim(keys)
+		if err != nil {
+			return err
+		}
+		mine := pending[:0]
+		for n, c := range pending {
+			if !got[n] {
+				e.intake.others = append(e.intake.others, c)
+				continue
+			}
+			// It may have been finished between the look-up and the claim.
+			if head, ok := e.store.Trail(c.key); ok && head.Final && !e.Force {
+				e.tally.settled(head)
+				continue
+			}
+			mine = append(mine, c)
+		}
+		pending = mine
+	}
+	for _, c := range pending {
+		e.start(c)
+	}
+	return nil
+}
+
+// waitForOthers looks again for the items that another process had claimed. It
+// reports whether there is more to do.
+func (e *engine) waitForOthers(ctx context.Context) (bool, error) {
+	if len(e.intake.others) == 0 || e.stop.admit {
+		return false, nil
+	}
+	if err := e.flush(true); err != nil {
+		return false, err
+	}
+	others := e.intake.others
+	e.intake.others = nil
+	if run, pid, alive := e.store.Holder(others[0].key); alive {
+		e.Report.Warn(fmt.Sprintf("waiting for %d items of run %s (pid %d)", len(others), run, pid))
+	}
+	for {
+		if err := e.store.Refresh(); err != nil {
+			return false, err
+		}
+		waiting := others[:0]
+		for _, c := range others {
+			if head, ok := e.store.Trail(c.key); ok && head.Final {
+				e.tally.settled(head)
+				continue
+			}
+			waiting = append(waiting, c)
+		}
+		others = waiting
+		e.intake.pending = append(e.intake.pending, others...)
+		if err := e.claim(); err != nil {
+			return false, err
+		}
+		others, e.intake.others = e.intake.others, nil
+		if len(e.ready) > 0 || e.items.open > 0 {
+			e.intake.others = others
+			return true, nil
+		}
+		if len(others) == 0 {
+			return false, nil
+		}
+		select {
+		case <-time.After(claimPoll):
+		case <-e.Interrupt:
+			e.interrupted()
+			return false, nil
+		case <-ctx.Done():
+			return false, nil
+		}
+	}
+}
+
+// start makes an item of a record. What is wrong with it ends it before its
+// first visit, with a code and its place, and the gate hears of it.
+func (e *engine) start(c *candidateItem) {
+	f := &family{seq: c.seq, key: c.key, source: c.source.Name, place: c.place}
+	it := &item{key: c.place}
+	f.add(it)
+	e.items.open++
+	e.tally.TakenIn++
+	bucketName, failure := e.identify(c, it)
+	f.bucket = e.bucket(bucketName)
+	f.bucket.families = append(f.bucket.families, f)
+	if failure == nil {
+		if known := e.knownKey(it.key, c.digest); known == keyAgain {
+			e.tally.TakenIn--
+			e.tally.Duplicates++
+			e.Report.Warn(fmt.Sprintf("%s: key %q a second time, with the same bytes: skipped", c.place, it.key))
+			e.drop(f)
+			return
+		} else if known == keyOther {
+			failure = dag.Fail(dag.EDuplicateKey, "%s: key %q stands before with other bytes; give each item a key of its own", c.place, it.key)
+		}
+	}
+	switch {
+	case failure != nil:
+		it.refused = failure
+	case e.planning == nil && e.gate.Tripped(bucketName):
+		e.ended(it, dag.NotStarted)
+		return
+	default:
+		it.t = e.Graph.Start(dag.Item{Key: it.key, Origin: it.origin}, e.runDoc).WithLoad(e.store.Get)
+	}
+	if !it.origin.IsNull() {
+		if err := e.keep(it, it.origin); err != nil {
+			e.park(it, err)
+			return
+		}
+	}
+	e.ready = append(e.ready, it)
+}
+
+// drop takes a family out again that never was one.
+func (e *engine) drop(f *family) {
+	b := f.bucket
+	b.families = b.families[:len(b.families)-1]
+	e.items.open--
+	if e.planning == nil {
+		_ = e.store.Release([]dag.Digest{f.key})
+	}
+}
+
+// identify reads an item's document, key and bucket.
+func (e *engine) identify(c *candidateItem, it *item) (string, *dag.Failure) {
+	code := dag.EInput
+	if c.source.Code != "" {
+		code = c.source.Code
+	}
+	refuse := func(format string, args ...any) *dag.Failure {
+		f := dag.Fail(code, c.place+": "+format, args...)
+		if code != dag.EInput {
+			f.Cause = dag.EInput
+		}
+		return f
+	}
+	if c.err != nil {
+		return "", refuse("%v", c.err)
+	}
+	canonical, err := canon.Canonical(make([]byte, 0, len(c.doc)), c.doc)
+	if err != nil {
+		return "", refuse("%v", err)
+	}
+	it.origin = dag.NewDoc(canonical)
+	scope := originScope{it.origin}
+	// A document that misfits may have no usable key or bucket: the misfit is
+	// the better word.
+	var misfit *dag.Failure
+	if s := c.source.Schema; s != nil {
+		if err := s.Validate(canonical); err != nil {
+			misfit = refuse("does not fit %s: %v", s.Name(), err)
+		}
+	}
+	if c.source.Key != nil {
+		key, err := c.source.Key.Text(scope)
+		if err == nil {
+			err = validKey(key)
+		}
+		if err != nil && misfit == nil {
+			misfit = refuse("key: %v", err)
+		} else if err == nil {
+			it.key = key
+		}
+	}
+	bucketName := "all"
+	if b := e.Graph.Gate.Bucket; b != nil {
+		if bucketName, err = b.Text(scope); err == nil {
+			err = gate.ValidBucket(bucketName)
+		}
+		if err != nil {
+			if misfit == nil {
+				misfit = dag.Fail(dag.EBucket, "%s: %v", c.place, err)
+			}
+			return "", misfit
+		}
+	}
+	return bucketName, misfit
+}
+
+// validKey refuses what could not be printed, or would not stay one line.
+func validKey(key string) error {
+	switch {
+	case key == "":
+		return errors.New("it is empty")
+	case len(key) > 256:
+		return fmt.Errorf("it has %d bytes; a key has at most 256", len(key))
+	case strings.ContainsFunc(key, func(r rune) bool { return r < 0x20 || r == 0x7f }):
+		return fmt.Errorf("%q has a control character", key)
+	}
+	return nil
+}
+
+func (e *engine) bucket(name string) *bucket {
+	b := e.buckets[name]
+	if b == nil {
+		b = &bucket{name: name}
+		e.buckets[name] = b
+	}
+	return b
+}
+
+// What known says of a key.
+type keyState int
+
+const (
+	keyNew   keyState = iota
+	keyAgain          // with the same bytes
+	keyOther          // with other bytes
+)
+
+func (e *engine) knownKey(key string, raw dag.Digest) keyState {
+	if e.intake.seen == nil {
+		return keyNew
+	}
+	return e.known(staging.KeyHash(key), raw)
+}
+
+func (e *engine) known(hash uint64, raw dag.Digest) keyState {
+	start := binary.BigEndian.Uint64(raw[:])
+	first, ok := e.intake.seen[hash]
+	switch {
+	case !ok:
+		e.intake.seen[hash] = start
+		return keyNew
+	case first == start:
+		return keyAgain
+	}
+	return keyOther
+}
