@@ -38,7 +38,8 @@ var described = map[string]*dag.PluginInfo{
 			{Name: "limits", Block: []dag.ConfigField{{Name: "memory", Type: "number", Required: true, Doc: "MiB"}}},
 		},
 	},
-	"builtin/sort": {Name: "sort", Kind: "stage", Outcomes: []string{"left", "right"}},
+	"builtin/sort":  {Name: "sort", Kind: "stage", Outcomes: []string{"left", "right"}},
+	"builtin/grade": {Name: "grade", Kind: "stage", Codes: []dag.Code{"R_GRADE", "R_SCHEMA", dag.EExec}},
 	"builtin/fetch": {
 		Name: "fetch", Kind: "stage", Services: []string{"fetch"},
 	},

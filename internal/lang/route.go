@@ -104,6 +104,11 @@ func (l *loader) loadOn(r *dag.Route, b *body, here armPlace) {
 			b.fail(b.attrs[name].NameRange, strayAttribute, fmt.Sprintf("`%s` belongs to one arm. Move it into an `on` block.", name))
 		}
 	}
+	for _, name := range []string{"else", "exhausted", "shadow", "finding"} {
+		if block := b.block(name); block != nil {
+			b.fail(block.DefRange(), strayBlock, fmt.Sprintf("`%s` belongs to one arm. Move it into an `on` block.", name))
+		}
+	}
 }
 
 func haveOutcome(from []*dag.Stage) string {

@@ -132,6 +132,21 @@ func (l *loader) stagePlugin(s *dag.Stage, b *body) {
 		}
 	}
 	l.pluginOutcomes(s, b)
+	for _, code := range s.Info.Codes {
+		l.pluginCode(s, code, b.expr("plugin").Range())
+	}
+}
+
+// pluginCode is a code that the plugin gives by itself: it must be declared as
+// every other.
+func (l *loader) pluginCode(s *dag.Stage, code dag.Code, at hcl.Range) {
+	if strings.HasPrefix(string(code), "E_") {
+		return
+	}
+	l.usedCodes[code] = true
+	if _, ok := l.names["failure"].nodes[string(code)]; !ok {
+		l.error(at, undeclaredCode, fmt.Sprintf("The plugin %q can fail with the code %s, which the pipeline does not declare. Write\n    failure %q { meaning = \"…\" }", s.Plugin.Name, code, string(code)))
+	}
 }
 
 // pluginOutcomes compares the words that the stage declares with those that

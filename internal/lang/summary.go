@@ -54,6 +54,7 @@ const (
 	sensitiveValue       = "Sensitive value"
 	strayAttribute       = "Attribute without a meaning here"
 	strayBlock           = "Block without a meaning here"
+	undeclaredCode       = "Undeclared failure code"
 	unknownAttribute     = "Unknown attribute"
 	unknownBlock         = "Unknown block"
 	unknownCheck         = "Unknown check"

@@ -1,0 +1,6 @@
+plugin "grade" { source = "builtin/grade" }
+stage "grade" { plugin = plugin.grade }
+route "grade" {
+  from = stage.grade
+  to   = stage.write
+}
