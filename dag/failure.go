@@ -90,6 +90,27 @@ const (
 	KindInterrupted                    // exit 130
 )
 
+// ExitStatus is what a process exits with for this kind; 0 for no kind.
+func (k Kind) ExitStatus() int {
+	switch k {
+	case 0:
+		return 0
+	case KindInfrastructure:
+		return 2
+	case KindStopped:
+		return 3
+	case KindChanged:
+		return 4
+	case KindDiffers:
+		return 5
+	case KindBug:
+		return 70
+	case KindInterrupted:
+		return 130
+	}
+	return 1
+}
+
 // Error is every error of Penstock that is not a diagnostic of a pipeline file.
 type Error struct {
 	Op      string // what was being done: "open store"

@@ -19,7 +19,11 @@ func (t *Traversal) spawn(s *Stage) ([]Child, *Failure, error) {
 		return nil, Fail(EExpr, "%s: `each` is a list, this is %s", f.Each.Pos(), line(string(list.Bytes[:min(len(list.Bytes), 64)]), maxWord)), nil
 	}
 	if n := len(elements); n < f.Min || f.Max > 0 && n > f.Max {
-		return nil, f.misfit("%d elements, where %s", n, f.bounds()), nil
+		elements := "elements"
+		if n == 1 {
+			elements = "element"
+		}
+		return nil, f.misfit("%d %s, where %s", n, elements, f.bounds()), nil
 	}
 	children := make([]Child, len(elements))
 	seen := make(map[string]bool, len(elements))
