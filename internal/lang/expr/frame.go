@@ -18,7 +18,7 @@ type frame struct {
 	scope dag.Scope
 	names []dag.Name
 	docs  []slot
-	few   [4]slot // where docs lies for expressions that read few names
+	few   [2]slot // where docs lies for expressions that read few names
 	seen  *[]dag.Seen
 	err   error // not the item's fault: passed on as it is
 }

@@ -105,3 +105,5 @@ var cards = docs{
 	"outcome.verifier":  `"accept"`,
 	"pass":              `1`,
 }
+
+func hclType(n hclsyntax.Node) string { return fmt.Sprintf("%T", n) }

@@ -118,24 +118,43 @@ var symbols = map[*hclsyntax.Operation]string{
 }
 
 // collapse writes source text on one line: comments go, what was white space
-// is one space, and a line break inside a heredoc is written as \n.
+// is one space, a line break between the members of an object is a comma, and
+// one inside a heredoc is written as \n.
 func collapse(src []byte, r hcl.Range) string {
 	tokens, diags := hclsyntax.LexExpression(src, r.Filename, hcl.InitialPos)
 	if diags.HasErrors() {
 		return strings.Join(strings.Fields(string(src)), " ")
 	}
 	var sb strings.Builder
-	end := 0
+	var open []hclsyntax.TokenType
+	last, end, newline := hclsyntax.TokenNil, 0, false
 	for _, t := range tokens {
 		switch t.Type {
-		case hclsyntax.TokenComment, hclsyntax.TokenNewline, hclsyntax.TokenEOF:
+		case hclsyntax.TokenComment: // a comment to the end of its line has the line break in it
+			newline = newline || strings.HasSuffix(string(t.Bytes), "\n")
 			continue
+		case hclsyntax.TokenNewline:
+			newline = true
+			continue
+		case hclsyntax.TokenEOF:
+			continue
+		case hclsyntax.TokenCBrace, hclsyntax.TokenCParen, hclsyntax.TokenCBrack, hclsyntax.TokenTemplateSeqEnd:
+			open = open[:max(0, len(open)-1)]
+			newline = false
+		}
+		inObject := len(open) > 0 && open[len(open)-1] == hclsyntax.TokenOBrace
+		if newline && inObject && last != hclsyntax.TokenOBrace && last != hclsyntax.TokenComma {
+			sb.WriteByte(',')
 		}
 		if t.Range.Start.Byte > end && sb.Len() > 0 {
 			sb.WriteByte(' ')
 		}
-		end = t.Range.End.Byte
 		sb.WriteString(strings.ReplaceAll(string(t.Bytes), "\n", `\n`))
+		switch t.Type {
+		case hclsyntax.TokenOBrace, hclsyntax.TokenOParen, hclsyntax.TokenOBrack, hclsyntax.TokenTemplateInterp, hclsyntax.TokenTemplateControl:
+			open = append(open, t.Type)
+		}
+		last, end, newline = t.Type, t.Range.End.Byte, false
 	}
 	return sb.String()
 }
