@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/plugins/proto"
@@ -25,8 +26,9 @@ const (
 type Caller func(ctx context.Context, request *proto.CompletionRequest) (*proto.CompletionReply, error)
 
 // Cache keeps answers across runs under a digest of all that they depend on.
-// It is called by several goroutines at once; a Put that fails is its own
-// matter, since the answer is given all the same.
+// What it is given is a JSON document in canonical form. It is called by
+// several goroutines at once; a Put that fails is its own matter, since the
+// answer is given all the same.
 type Cache interface {
 	Get(key dag.Digest) ([]byte, bool)
 	Put(key dag.Digest, answer []byte)
@@ -252,12 +254,26 @@ func (s *Service) keep(key dag.Digest, r *Reply) {
 	if s.options.Cache == nil || !whole(r) {
 		return
 	}
-	b, err := json.Marshal(r)
+	b, err := r.canonical()
 	if err != nil {
 		s.options.Log("warn", "a completion cannot be cached: "+err.Error())
 		return
 	}
 	s.options.Cache.Put(key, b)
+}
+
+// canonical is the reply in RFC 8785 form, as documents are stored. A document
+// in it would not come back byte for byte, so it stands as text.
+func (r *Reply) canonical() ([]byte, error) {
+	plain := *r
+	plain.Text, plain.JSON = r.text(), nil
+	b, err := json.Marshal(&plain)
+	if err != nil {
+		return nil, err
+	}
+	value := jsontext.Value(b)
+	err = value.Canonicalize()
+	return value, err
 }
 
 func whole(r *Reply) bool { return r.FinishReason == "stop" && r.Refusal == "" && r.text() != "" }

@@ -150,6 +150,22 @@ func TestCache(t *testing.T) {
 	}
 }
 
+func TestCachedAnswersAreCanonical(t *testing.T) {
+	const text = `{"b":1.0,"a":"\u00e9"}`
+	cache := &memory{}
+	s, _ := newService(t, Options{Cache: cache})
+	s.Complete(context.Background(), writer, answers(text), userSays("hi"))
+	for _, got := range cache.m {
+		want := `{"finish_reason":"stop","model":"m-2026","text":"{\"b\":1.0,\"a\":\"\\u00e9\"}","usage":{"cached_input":4,"input":10,"output":5}}`
+		if diff := cmp.Diff(want, string(got)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+	if got := s.Complete(context.Background(), writer, never(t), userSays("hi")); got.GetText() != text {
+		t.Errorf("it came back as %s", got.GetText())
+	}
+}
+
 func TestOnlyWholeAnswersAreCached(t *testing.T) {
 	tests := []struct {
 		name  string

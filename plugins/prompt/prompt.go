@@ -14,9 +14,11 @@ import (
 // visit may send another request or take an answer in another way.
 const Behaviour = "prompt/1"
 
-// maxReasks bounds what a pipeline may ask for: a model that did not hear
-// three times will not hear the tenth time.
-const maxReasks = 10
+// A model that did not hear three times will rarely hear the fourth time.
+const (
+	defaultReasks = 2
+	maxReasks     = 10
+)
 
 // Stage is the plugin, ready to be served.
 func Stage() sdk.Stage {
@@ -33,7 +35,6 @@ func Stage() sdk.Stage {
 				{Name: "stop", Type: "list(string)", Doc: "Texts at which the answer ends."},
 				{Name: "reasks", Type: "number", Default: "2", Doc: "How often the model is told what is wrong with its answer and asked again, 0 to 10."},
 			},
-			Outcomes: []string{"ok"},
 			Codes:    []string{"E_EXPR", "E_REFUSED", "E_TRUNCATED", "E_MALFORMED", "E_OUTPUT", "E_DOCUMENT_SIZE"},
 			Services: []string{"complete"},
 		},
@@ -47,6 +48,15 @@ func Stage() sdk.Stage {
 			}, nil
 		},
 	}
+}
+
+// CallsPerVisit bounds the completions of one visit by the stage's configuration.
+func CallsPerVisit(raw []byte) int {
+	var conf config
+	if err := (sdk.Config{JSON: raw}).Into(&conf); err != nil || conf.Reasks == nil {
+		return 1 + defaultReasks
+	}
+	return 1 + int(min(max(*conf.Reasks, 0), maxReasks))
 }
 
 type config struct {
@@ -74,7 +84,7 @@ func configure(c sdk.Config) (*asker, error) {
 	if err := c.Into(&conf); err != nil {
 		return nil, err
 	}
-	a := &asker{source: c.OutputSchema, reasks: 2}
+	a := &asker{source: c.OutputSchema, reasks: defaultReasks}
 	var diags sdk.Diagnostics
 	complain := func(attribute, summary, detail string) {
 		diags = append(diags, sdk.Diagnostic{Summary: summary, Detail: detail, Path: []string{attribute}})

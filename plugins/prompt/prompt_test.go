@@ -169,6 +169,20 @@ func TestConfigureRefuses(t *testing.T) {
 	}
 }
 
+func TestCallsPerVisit(t *testing.T) {
+	for config, want := range map[string]int{
+		`{"template":"x"}`:             3,
+		`{"template":"x","reasks":0}`:  1,
+		`{"template":"x","reasks":10}`: 11,
+		`{"template":"x","reasks":99}`: 11,
+		`not JSON`:                     3,
+	} {
+		if got := CallsPerVisit([]byte(config)); got != want {
+			t.Errorf("%s: %d calls, want %d", config, got, want)
+		}
+	}
+}
+
 // The requests that fixed inputs give, and what fixed answers come to, may
 // change only together with Behaviour: recordings and caches hang on them.
 func TestBehaviour(t *testing.T) {

@@ -1,0 +1,103 @@
+// Package bundled is the registry of the plugins that come with Penstock: what
+// each says of itself, and how it is served.
+//
+// cmd/penstock serves one of them in a process of its own, internal/host and
+// internal/lang ask what is known of them without starting any.
+//
+// It refuses names that it does not know; it starts no process.
+package bundled
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/diag"
+	"github.com/penstock-run/penstock/plugins/anthropic"
+	"github.com/penstock-run/penstock/plugins/echo"
+	"github.com/penstock-run/penstock/plugins/exec"
+	"github.com/penstock-run/penstock/plugins/openai"
+	"github.com/penstock-run/penstock/plugins/prompt"
+	"github.com/penstock-run/penstock/plugins/sdk"
+)
+
+// plugin is a stage or a provider: one of the two is set.
+type plugin struct {
+	stage    func() sdk.Stage
+	provider func() sdk.Provider
+	calls    func(config []byte) int // of a stage that asks for completions
+}
+
+var plugins = map[string]plugin{
+	"anthropic": {provider: anthropic.Provider},
+	"echo":      {provider: echo.Provider},
+	"exec":      {stage: exec.Stage},
+	"openai":    {provider: openai.Provider},
+	"prompt":    {stage: prompt.Stage, calls: prompt.CallsPerVisit},
+}
+
+// Names lists the bundled plugins, sorted: NAME of builtin/NAME.
+func Names() []string { return slices.Sorted(maps.Keys(plugins)) }
+
+// Info is what a bundled plugin says of itself; false for a name that is none.
+func Info(name string) (*dag.PluginInfo, bool) {
+	p, ok := plugins[name]
+	switch {
+	case !ok:
+		return nil, false
+	case p.stage != nil:
+		i := p.stage().Info
+		return &dag.PluginInfo{
+			Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "stage", Config: fields(i.Config),
+			Outcomes: i.Outcomes, Codes: codes(i.Codes), Deterministic: i.Deterministic, Services: i.Services, Batches: i.Batches,
+			CallsPerVisit: p.calls,
+		}, true
+	}
+	i := p.provider().Info
+	return &dag.PluginInfo{Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "provider", Config: fields(i.Config)}, true
+}
+
+// WireVersion is how a bundled provider words a request to its model; it
+// belongs to what its answers depend on. Empty for a stage and for no plugin.
+func WireVersion(name string) string {
+	if p := plugins[name]; p.provider != nil {
+		return p.provider().Info.WireVersion
+	}
+	return ""
+}
+
+// Serve serves a plugin until the host is done with the process.
+func Serve(name string) error {
+	p, ok := plugins[name]
+	switch {
+	case !ok:
+		err := &dag.Error{Op: "serve plugin", Subject: name, Kind: dag.KindConfig, Err: fmt.Errorf("no bundled plugin has this name")}
+		err.Hint = diag.DidYouMean(name, Names())
+		return err
+	case p.stage != nil:
+		sdk.Serve(p.stage())
+	default:
+		sdk.ServeProvider(p.provider())
+	}
+	return nil
+}
+
+func fields(in []sdk.Field) []dag.ConfigField {
+	if in == nil {
+		return nil
+	}
+	out := make([]dag.ConfigField, len(in))
+	for i, f := range in {
+		out[i] = dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Block: fields(f.Block)}
+	}
+	return out
+}
+
+func codes(in []string) []dag.Code {
+	out := make([]dag.Code, len(in))
+	for i, c := range in {
+		out[i] = dag.Code(c)
+	}
+	return out
+}
