@@ -71,6 +71,9 @@ func serveBundled(name string) {
 }
 
 func echo(_ context.Context, v *sdk.Visit) (sdk.Result, error) {
+	if string(v.Input) == `"pid"` {
+		return sdk.Result{Output: os.Getpid()}, nil
+	}
 	return sdk.Result{Outcome: "ok", Output: v.Input}, nil
 }
 
@@ -153,7 +156,8 @@ var vices = map[string]func(args []string){
 	},
 	"deaf": func([]string) { // ignores every wish to stop
 		signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-		r, _, _ := os.Pipe()
+		r, w, _ := os.Pipe()
+		defer w.Close()
 		os.Stdin = r
 		stage(func(_ context.Context, v *sdk.Visit) (sdk.Result, error) {
 			return sdk.Result{Output: os.Getpid()}, nil
@@ -275,6 +279,11 @@ var vices = map[string]func(args []string){
 	"oversize": func([]string) {
 		serveRaw(func(s grpc.ServerStream, t *proto.Task) error {
 			return s.SendMsg(&proto.PluginMessage{Results: []*proto.Result{{Visit: t.Visit, Output: make([]byte, 65<<20)}}})
+		})
+	},
+	"bare": func([]string) { // a stream's echo and nothing else
+		serveRaw(func(s grpc.ServerStream, t *proto.Task) error {
+			return s.SendMsg(&proto.PluginMessage{Results: []*proto.Result{{Visit: t.Visit, Outcome: "ok", Output: t.Input}}})
 		})
 	},
 	"quits": func([]string) { // ends its stream, and lives on

@@ -163,8 +163,13 @@ func levelName(level slog.Level) string {
 }
 
 // exitWithHost ends the process when its host is gone: the host holds the other
-// end of stdin and never writes to it.
+// end of stdin and never writes to it. Where stdin is no pipe it belongs to
+// nobody (a terminal, /dev/null), and its end says nothing.
 func exitWithHost() {
+	info, err := os.Stdin.Stat()
+	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
+		return
+	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	killGroup()
 	os.Exit(0)
