@@ -8,12 +8,12 @@
 package bundled
 
 import (
-	"fmt"
+	"errors"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/penstock-run/penstock/dag"
-	"github.com/penstock-run/penstock/internal/diag"
 	"github.com/penstock-run/penstock/plugins/anthropic"
 	"github.com/penstock-run/penstock/plugins/echo"
 	"github.com/penstock-run/penstock/plugins/exec"
@@ -72,9 +72,8 @@ func Serve(name string) error {
 	p, ok := plugins[name]
 	switch {
 	case !ok:
-		err := &dag.Error{Op: "serve plugin", Subject: name, Kind: dag.KindConfig, Err: fmt.Errorf("no bundled plugin has this name")}
-		err.Hint = diag.DidYouMean(name, Names())
-		return err
+		return &dag.Error{Op: "serve plugin", Subject: name, Kind: dag.KindConfig,
+			Err: errors.New("no bundled plugin has this name"), Hint: "the bundled plugins are " + strings.Join(Names(), ", ")}
 	case p.stage != nil:
 		sdk.Serve(p.stage())
 	default:
