@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"math/big"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -85,12 +86,24 @@ func causes(err *jsonschema.ValidationError) []*jsonschema.ValidationError {
 }
 
 // likeliest is the alternative that the document was meant to fit: the only one
-// that it is not ruled out of by a type, a const or an enum at its top or one
-// level below (a "kind" property). Nil where that names none or several.
+// that it is not ruled out of by a type, or by a const or an enum at its top or
+// one level below (a "kind" property); or else the only one whose type it has.
+// Nil where that names none or several.
 func likeliest(err *jsonschema.ValidationError) *jsonschema.ValidationError {
+	top := len(err.InstanceLocation)
+	if meant := only(err.Causes, func(leaf *jsonschema.ValidationError) bool {
+		return wrongType(leaf, top) || (wrongValue(leaf) && len(leaf.InstanceLocation) <= top+1)
+	}); meant != nil {
+		return meant
+	}
+	return only(err.Causes, func(leaf *jsonschema.ValidationError) bool { return wrongType(leaf, top) })
+}
+
+// only is the one alternative that no leaf rules out.
+func only(alternatives []*jsonschema.ValidationError, rulesOut func(*jsonschema.ValidationError) bool) *jsonschema.ValidationError {
 	var meant *jsonschema.ValidationError
-	for _, alternative := range err.Causes {
-		if ruledOut(alternative, len(err.InstanceLocation)+1) {
+	for _, alternative := range alternatives {
+		if slices.ContainsFunc(causes(alternative), rulesOut) {
 			continue
 		}
 		if meant != nil {
@@ -98,25 +111,18 @@ func likeliest(err *jsonschema.ValidationError) *jsonschema.ValidationError {
 		}
 		meant = alternative
 	}
-	if meant == nil && len(err.Causes) == 1 {
-		meant = err.Causes[0]
-	}
 	return meant
 }
 
-func ruledOut(err *jsonschema.ValidationError, depth int) bool {
-	for _, leaf := range causes(err) {
-		if len(leaf.InstanceLocation) > depth {
-			continue
-		}
-		switch leaf.ErrorKind.(type) {
-		case *kind.Const, *kind.Enum:
-			return true
-		case *kind.Type:
-			if len(leaf.InstanceLocation) < depth {
-				return true
-			}
-		}
+func wrongType(leaf *jsonschema.ValidationError, depth int) bool {
+	_, ok := leaf.ErrorKind.(*kind.Type)
+	return ok && len(leaf.InstanceLocation) == depth
+}
+
+func wrongValue(leaf *jsonschema.ValidationError) bool {
+	switch leaf.ErrorKind.(type) {
+	case *kind.Const, *kind.Enum:
+		return true
 	}
 	return false
 }
@@ -175,6 +181,9 @@ func reason(err *jsonschema.ValidationError) string {
 	case *kind.Pattern:
 		return fmt.Sprintf("expected a text that matches %s, found %s", k.Want, quoted(k.Got))
 	case *kind.Format:
+		if k.Want == "regex" {
+			return fmt.Sprintf("%s is no pattern of RE2, which has no look-ahead and no back-references: %s", quoted(k.Got), oneLine(k.Err.Error()))
+		}
 		return fmt.Sprintf("expected a text of the format %s, found %s", k.Want, quoted(k.Got))
 	case *kind.Minimum:
 		return fmt.Sprintf("expected at least %s, found %s", number(k.Want), number(k.Got))

@@ -35,7 +35,7 @@ var _ dag.Schema = (*Schema)(nil)
 
 // base is where a schema stands for the library. The scheme has no loader, so
 // a relative reference to another file cannot be read.
-const base = "penstock:/schema.json"
+const base = "penstock:///schema.json"
 
 // draft is the only one that is read. Left out, it is meant.
 const draft = "https://json-schema.org/draft/2020-12/schema"
@@ -77,13 +77,7 @@ func Compile(name string, source []byte) (s *Schema, err error) {
 // closed loads nothing.
 type closed struct{}
 
-func (closed) Load(url string) (any, error) { return nil, &outsideError{url: url} }
-
-type outsideError struct{ url string }
-
-func (e *outsideError) Error() string {
-	return fmt.Sprintf("it refers to %q, which is outside the schema; copy what is needed into its \"$defs\" and refer to it as \"#/$defs/NAME\"", e.url)
-}
+func (closed) Load(string) (any, error) { return nil, errors.New("it is outside the schema") }
 
 func onlyDraft(name string, doc any) error {
 	switch doc := doc.(type) {
@@ -104,19 +98,17 @@ func onlyDraft(name string, doc any) error {
 
 // compileError says in one line why the library refused a schema.
 func compileError(name string, err error) error {
-	var outside *outsideError
+	var outside *jsonschema.LoadURLError
 	if errors.As(err, &outside) {
-		if rest, ok := strings.CutPrefix(outside.url, "penstock:/"); ok {
-			outside = &outsideError{url: rest}
-		}
-		return fmt.Errorf("%s cannot be used: %w", name, outside)
+		return fmt.Errorf("%s refers to %q, which is outside the schema; copy what is needed into its \"$defs\" and refer to it as \"#/$defs/NAME\"",
+			name, strings.TrimPrefix(outside.URL, "penstock:///"))
 	}
 	var meta *jsonschema.SchemaValidationError
 	var misfit *jsonschema.ValidationError
 	if errors.As(err, &meta) && errors.As(meta.Err, &misfit) {
 		return fmt.Errorf("%s is not a JSON Schema: %w", name, explain(misfit))
 	}
-	return fmt.Errorf("%s is not a JSON Schema: %s", name, strings.ReplaceAll(oneLine(err.Error()), base, "#"))
+	return fmt.Errorf("%s is not a JSON Schema: %s", name, strings.NewReplacer(base+"#", "#", base, "#").Replace(oneLine(err.Error())))
 }
 
 // canonical documents were read strictly before they came here: what was
