@@ -296,6 +296,11 @@ func (s *Store) takeOver(number uint32) (bool, error) {
 	if info, err = f.Stat(); err != nil {
 		return false, storeError("look at", f.Name(), err)
 	}
+	if number > s.lastSegment { // its maker died, or has yet to say so
+		if err := s.recordSegment(number); err != nil {
+			return false, err
+		}
+	}
 	g := s.segment(number)
 	if g.f != nil {
 		_ = g.f.Close()
@@ -383,19 +388,21 @@ func (s *Store) newSegment(numbers []uint32) error {
 		if err != nil {
 			return storeError("begin a segment", s.segmentPath(number), err)
 		}
-		if err := s.claimSegment(f, number); err != nil {
+		if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+			_ = f.Close() // another process took it over as soon as it was there
+			continue
+		}
+		if err := s.adopt(f, number); err != nil {
+			_ = os.Remove(s.segmentPath(number)) // while we hold it: nobody else writes it
 			_ = f.Close()
-			_ = os.Remove(s.segmentPath(number))
 			return err
 		}
 		return nil
 	}
 }
 
-func (s *Store) claimSegment(f *os.File, number uint32) error {
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		return storeError("lock", f.Name(), err)
-	}
+// adopt makes an empty segment, whose lock we hold, the one that we write.
+func (s *Store) adopt(f *os.File, number uint32) error {
 	if err := s.recordSegment(number); err != nil {
 		return err
 	}
