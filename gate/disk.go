@@ -85,23 +85,15 @@ func (d osDisk) replace(path string, data []byte) error {
 }
 
 func (d osDisk) syncDir(dir string) error {
-	// The folders above may be new as well: a synced folder that is not in its
-	// synced parent is lost.
-	for {
-		f, err := os.Open(filepath.Join(d.dir, dir))
-		if err != nil {
-			return err
-		}
-		err = f.Sync()
-		_ = f.Close()
-		if err != nil {
-			return fmt.Errorf("sync folder %s: %w", dir, err)
-		}
-		if dir == "." || dir == "/" {
-			return nil
-		}
-		dir = filepath.Dir(dir)
+	f, err := os.Open(filepath.Join(d.dir, dir))
+	if err != nil {
+		return err
 	}
+	defer f.Close()
+	if err := f.Sync(); err != nil {
+		return fmt.Errorf("sync folder %s: %w", dir, err)
+	}
+	return nil
 }
 
 func (f *osFile) sync() error {

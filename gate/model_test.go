@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -90,8 +91,8 @@ func (d *modelDisk) syncDir(dir string) error {
 	if err := d.step(); err != nil {
 		return err
 	}
-	for path, f := range d.files {
-		if strings.HasPrefix(path, dir+"/") {
+	for name, f := range d.files {
+		if path.Dir(name) == dir {
 			f.entry = true
 		}
 	}

@@ -43,7 +43,9 @@ type store struct {
 	targets map[string]*target
 	touched map[string]bool // since the last checkpoint, by any process
 	records int             // committed since the last checkpoint, by this process
+	every   int             // checkpoint after so many
 	files   map[string]fileState
+	named   map[string]bool // files whose names are durable
 
 	broken error // a sync failed: only a new process knows what the disk holds
 	redo   bool  // a batch is committed, but its writes could not all be made
@@ -86,14 +88,16 @@ func (e *errEdited) Error() string {
 // openStore opens the journal, making it where there is none. What it holds is
 // read by begin, under the lock.
 func openStore(d disk, report, at func(string)) (*store, error) {
-	s := &store{d: d, report: report, at: at, targets: map[string]*target{}, touched: map[string]bool{}}
+	s := &store{d: d, report: report, at: at, targets: map[string]*target{}, touched: map[string]bool{}, every: checkpointBatches}
 	var err error
 	if s.journal, err = d.open(journalPath, true); err != nil {
 		return nil, err
 	}
 	size, err := s.journal.size()
-	if err == nil && size == 0 { // perhaps just made
-		err = d.syncDir(metaDir)
+	if err == nil && size == 0 { // perhaps just made, and its folder with it
+		if err = d.syncDir(metaDir); err == nil {
+			err = d.syncDir(".")
+		}
 	}
 	if err != nil {
 		_ = s.journal.Close()
@@ -151,6 +155,10 @@ func (s *store) reload(epoch uint64, haveHeader bool) error {
 		return fmt.Errorf("%s is of epoch %d and %s of epoch %d: one of the two was put back from a copy", journalPath, epoch, statePath, st.Epoch)
 	}
 	s.epoch, s.sequence, s.files, s.end = st.Epoch, st.Sequence, st.Files, headerSize
+	s.named = map[string]bool{}
+	for name := range st.Files {
+		s.named[name] = true
+	}
 	s.dropTargets()
 	clear(s.touched)
 	if !haveHeader || epoch < st.Epoch {
@@ -366,7 +374,12 @@ func (s *store) checkpoint() error {
 			return fmt.Errorf("sync %s: %w", name, err)
 		}
 		s.files[name] = fileState{Size: t.size, Tail: hex.EncodeToString(t.tail[:])}
-		dirs[path.Dir(name)] = true
+		// The folders above may be new as well: a synced folder that is not in its
+		// synced parent is lost.
+		for dir := name; !s.named[name] && dir != "."; {
+			dir = path.Dir(dir)
+			dirs[dir] = true
+		}
 	}
 	for dir := range dirs {
 		if err := s.d.syncDir(dir); err != nil {
@@ -383,6 +396,9 @@ func (s *store) checkpoint() error {
 		return err
 	}
 	s.at("state")
+	for name := range s.touched {
+		s.named[name] = true
+	}
 	s.epoch++
 	s.records = 0
 	clear(s.touched)
