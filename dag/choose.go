@@ -95,6 +95,8 @@ func (t *Traversal) take(a *Arm) error {
 
 // choose walks down an arm: conditions in order, modes, counters.
 func (t *Traversal) choose(a *Arm) (c choice, failure *Failure, err error) {
+	t.seen = nil
+	defer func() { c.seen = t.seen }()
 	for {
 		if a == nil {
 			return c, nil, bug(t.key, "the route of stage.%s has a way that ends nowhere", t.at.Name)
@@ -121,7 +123,7 @@ func (t *Traversal) choose(a *Arm) (c choice, failure *Failure, err error) {
 		case shadow:
 			a = a.Shadow
 		case a.Kind == ArmWhen:
-			if a, failure, err = t.branch(a, &c.seen); failure != nil || err != nil {
+			if a, failure, err = t.branch(a); failure != nil || err != nil {
 				return c, failure, err
 			}
 		case a.Kind == ArmAsk:
@@ -138,9 +140,9 @@ func (t *Traversal) choose(a *Arm) (c choice, failure *Failure, err error) {
 }
 
 // branch is the arm under the first condition that holds.
-func (t *Traversal) branch(a *Arm, seen *[]Seen) (*Arm, *Failure, error) {
+func (t *Traversal) branch(a *Arm) (*Arm, *Failure, error) {
 	for i := range a.Branches {
-		holds, failure, err := t.holds(a.Branches[i].If, seen)
+		holds, failure, err := t.holds(a.Branches[i].If, &t.seen)
 		if failure != nil || err != nil {
 			return nil, failure, err
 		}

@@ -91,7 +91,7 @@ type PluginInfo struct {
 	Batches       bool
 	// CallsPerVisit bounds the completions that one visit asks for, by the
 	// stage's configuration; nil: the plugin does not say.
-	CallsPerVisit func(config []byte) int
+	CallsPerVisit func(config []byte) int `json:"-"`
 }
 
 // ConfigField is one attribute, or nested block, of a plugin's configuration.

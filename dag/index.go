@@ -17,6 +17,7 @@ type index struct {
 	counter  map[*Arm]int // index in counters
 	dead     []deadEnd    // arms that lead nowhere
 
+	gateName  string
 	codes     map[Code]*FailureCode
 	routeOf   []*Route // by stage
 	countOf   []int    // by arm: its counter, -1 where it has none
@@ -67,6 +68,9 @@ func newIndex(g *Graph) *index {
 		out:     make([][]int, len(g.Stages)),
 		counter: map[*Arm]int{},
 		stale:   map[jump][]int{},
+	}
+	if g.Gate != nil {
+		x.gateName = g.Gate.Name
 	}
 	for i, s := range g.Stages {
 		x.num[s] = i

@@ -164,7 +164,7 @@ func TestEachProofSaysWhatIsWrongWhyAndWhatToWrite(t *testing.T) {
 				b.Routes[3].To = b.gate() // line 22: what was repaired is not verified again
 				return b
 			},
-			[]Problem{{line1(21), "Invariant does not hold", "\"every card is verified after its last change\": an item can come from stage.repairer to gate.accept without passing stage.verifier after it: stage.repairer → the gate (pipeline.hcl:22,1). Lead that way through stage.verifier, or state the invariant otherwise.", lines(22)}},
+			[]Problem{{line1(21), "Invariant does not hold", "\"every card is verified after its last change\": an item can come from stage.repairer to gate.accept without passing stage.verifier after it: stage.repairer → gate.accept (pipeline.hcl:22,1). Lead that way through stage.verifier, or state the invariant otherwise.", lines(22)}},
 		},
 		"an invariant whose through stage changes the item": {
 			func() *build {
@@ -172,7 +172,7 @@ func TestEachProofSaysWhatIsWrongWhyAndWhatToWrite(t *testing.T) {
 				b.Stage("verifier").ForwardItem = false
 				return b
 			},
-			[]Problem{{line1(21), "Invariant does not hold", "\"every card is verified after its last change\": an item can come from stage.verifier to gate.accept without passing stage.verifier after it: stage.verifier → the gate (pipeline.hcl:15,1). What travels on from stage.verifier is not the item that came to it, so it counts as one of `from`: write `forward = item` in it, or let another stage look at what it made.", lines(15)}},
+			[]Problem{{line1(21), "Invariant does not hold", "\"every card is verified after its last change\": an item can come from stage.verifier to gate.accept without passing stage.verifier after it: stage.verifier → gate.accept (pipeline.hcl:15,1). What travels on from stage.verifier is not the item that came to it, so it counts as one of `from`: write `forward = item` in it, or let another stage look at what it made.", lines(15)}},
 		},
 		"stages that are not independent, whatever their providers are called": {
 			func() *build {

@@ -41,7 +41,7 @@ func (e *edge) target(x *index) string {
 		return "stage." + x.stages[e.to].Name
 	}
 	if e.gate() {
-		return "the gate"
+		return "gate." + x.gateName
 	}
 	return "stop"
 }

@@ -11,7 +11,7 @@ import (
 // settle concludes from a visit that came back: its outcome, what it leaves,
 // what travels on; or that it failed after all.
 func (t *Traversal) settle() error {
-	e, s := t.event, t.at
+	e, s := &t.event, t.at
 	v := Visit{Input: t.input, Action: e.Action, Facts: e.Facts}
 	if e.Failure != nil {
 		t.fail(v, s.renamed(e.Failure))
@@ -126,7 +126,7 @@ func (t *Traversal) fail(v Visit, f *Failure) {
 	t.left = without(t.left, t.at.Name)
 	v.Stage, v.Pass, v.Failure, v.Item = t.at.Name, st.pass, f, t.item.Digest
 	t.trail.Visits = append(t.trail.Visits, v)
-	t.output, t.failure, t.event, t.masked = Doc{}, f, nil, false
+	t.output, t.failure, t.event, t.masked = Doc{}, f, Visited{}, false
 	t.phase = phaseRoute
 }
 
@@ -139,7 +139,7 @@ func (t *Traversal) succeed(v Visit, c conclusion) {
 	t.left = append(without(t.left, t.at.Name), c.findings...)
 	t.item, t.output = c.item, c.output
 	v.Stage, v.Pass, v.Output, v.Item, v.Outcome, v.Findings = t.at.Name, st.pass, c.output.Digest, c.item.Digest, c.outcome, c.findings
-	t.event, t.masked, t.phase = nil, false, phaseRoute
+	t.event, t.masked, t.phase = Visited{}, false, phaseRoute
 	if t.at.FanOut != nil {
 		v.Item = Digest{}
 		t.phase = phaseSpawn
@@ -293,6 +293,9 @@ func (s *Seen) tidy() {
 	const most = 256
 	if len(s.JSON) > most {
 		s.JSON = s.JSON[:most:most]
+	}
+	if cap(s.JSON) > 2*most {
+		s.JSON = bytes.Clone(s.JSON) // a trail must not hold a whole document for it
 	}
 	if !utf8.Valid(s.JSON) {
 		s.JSON = bytes.ToValidUTF8(s.JSON, nil)

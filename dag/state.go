@@ -78,7 +78,7 @@ func (t *Traversal) State() []byte {
 	if t.arm != nil {
 		st.Arm = t.arm.ID
 	}
-	if e := t.event; e != nil {
+	if e := &t.event; t.phase == phaseSettle {
 		st.Event = &stateEvent{Word: e.Word, Output: e.Output.Digest, Failure: e.Failure, Findings: e.Findings, Action: e.Action, Facts: e.Facts}
 	}
 	for i, s := range t.stages {
@@ -129,7 +129,7 @@ func (g *Graph) Restore(b []byte, load Load) (*Traversal, error) {
 		t.run = jsonDoc(slices.Clone(st.Run))
 	}
 	if e := st.Event; e != nil {
-		t.event = &Visited{Word: e.Word, Output: Doc{Digest: e.Output}, Failure: e.Failure, Findings: e.Findings, Action: e.Action, Facts: e.Facts}
+		t.event = Visited{Word: e.Word, Output: Doc{Digest: e.Output}, Failure: e.Failure, Findings: e.Findings, Action: e.Action, Facts: e.Facts}
 	}
 	if err := t.restore(&st); err != nil {
 		return nil, unreadable(st.Key, err)
@@ -171,7 +171,7 @@ func (t *Traversal) restore(st *state) error {
 	switch t.phase {
 	case phaseEnter, phaseRoute, phaseGate, phaseStop, phaseDone:
 	case phaseSettle:
-		fits = fits && t.event != nil && (t.event.Failure != nil || !t.event.Output.IsNull())
+		fits = fits && st.Event != nil && (t.event.Failure != nil || !t.event.Output.IsNull())
 	case phaseSpawn:
 		fits = fits && t.at.FanOut != nil
 	case phaseWait, phaseExpire, phaseResume:

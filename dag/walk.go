@@ -31,7 +31,7 @@ type Traversal struct {
 	failure *Failure
 	ends    End        // phaseStop: how the stop wants the item to end
 	input   Digest     // of the visit at `at`
-	event   *Visited   // phaseSettle
+	event   Visited    // phaseSettle
 	stages  []standing // by Stage.Index
 	taken   []int      // by counter
 	left    []Finding  // findings that are not stale, in the order in which they were left
@@ -45,6 +45,7 @@ type Traversal struct {
 	word     string
 	deciding bool // `run` may be read, and word is the decided outcome
 	made     []Doc
+	seen     []Seen // that the conditions of the route under way have read
 }
 
 // standing is what a stage has left on the trail.
@@ -273,7 +274,8 @@ func (t *Traversal) visited(e *Visited) error {
 	case e.Failure == nil && e.Output.IsNull():
 		return bug(t.key, "a visit of stage.%s came back with neither an output nor a failure", t.at.Name)
 	}
-	v := *e
+	t.event = *e
+	v := &t.event
 	v.Output = identified(v.Output)
 	v.Word = line(v.Word, maxWord)
 	v.Facts.Model = line(v.Facts.Model, maxWord)
@@ -285,7 +287,7 @@ func (t *Traversal) visited(e *Visited) error {
 	if len(v.Findings) > 0 {
 		v.Findings = tidyFindings(v.Findings)
 	}
-	t.event, t.phase, t.ready = &v, phaseSettle, false
+	t.phase, t.ready = phaseSettle, false
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -32,6 +33,7 @@ type Options struct {
 	// appended: the same binary, executed again.
 	Self    []string
 	Bundled func(name string) (*dag.PluginInfo, bool)
+	Memo    host.Memo // remembers digests of files between runs; may be nil
 
 	Jobs      int    // visits at a time in the whole run; 0: 64
 	KeepGoing bool   // start new items after an infrastructure failure, too
@@ -116,15 +118,31 @@ type stopping struct {
 // Run executes a pipeline once. The Summary is good whatever the error; the
 // error is what ended the run before its items did.
 func Run(ctx context.Context, o Options) (*Summary, error) {
-	e, err := open(ctx, o, false)
+	e, err := open(ctx, o, nil)
 	if err != nil {
 		return nil, err
 	}
+	if err := e.store.StartRun(staging.Run{
+		ID: e.runID, PID: os.Getpid(), Host: hostname(), Pipeline: o.Graph.Pipeline.Name, Started: e.started,
+	}); err != nil {
+		return nil, errors.Join(err, e.close(ctx))
+	}
+	e.Report.Started(e.runID)
 	runErr := e.loop(ctx)
 	return e.finish(ctx, runErr)
 }
 
-func open(ctx context.Context, o Options, planning bool) (_ *engine, err error) {
+// hostname stands in the journal for people; a machine without a name has none.
+func hostname() string {
+	name, err := os.Hostname()
+	if err != nil {
+		return ""
+	}
+	return name
+}
+
+// open gets everything ready; with planned not nil, for a walk that writes nothing.
+func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err error) {
 	if err := supported(o.Graph); err != nil {
 		return nil, err
 	}
@@ -141,8 +159,9 @@ func open(ctx context.Context, o Options, planning bool) (_ *engine, err error) 
 		Options: o, started: o.Now().UTC(),
 		visits: map[uint64]*visit{}, inflight: map[dag.Digest]*visit{},
 		buckets: map[string]*bucket{}, events: make(chan any, 256), hostCtx: ctx,
-		items: lookahead{most: max(1024, 4*o.Jobs)},
+		items: lookahead{most: max(1024, 4*o.Jobs)}, planning: planned,
 	}
+	planning := planned != nil
 	e.runID = newRunID(e.started)
 	e.callers.engine = e
 	e.tally = newTally()
@@ -161,7 +180,7 @@ func open(ctx context.Context, o Options, planning bool) (_ *engine, err error) 
 		return nil, err
 	}
 	e.host = host.New(host.Options{
-		Dir: o.Dir, RunID: e.runID, Self: o.Self, Bundled: o.Bundled, Log: e.pluginLog,
+		Dir: o.Dir, RunID: e.runID, Self: o.Self, Bundled: o.Bundled, Memo: o.Memo, Version: o.Version, Log: e.pluginLog,
 		Complete: e.complete, Deliver: func(results []host.Result) { e.events <- results },
 	})
 	e.gate, err = gate.Open(ctx, gate.Options{

@@ -85,7 +85,7 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 	case e.tally.Infrastructure > 0:
 		s.Kind = dag.KindInfrastructure
 	}
-	end := staging.RunEnd{ID: e.runID, Ended: e.Now().UTC(), Tally: e.tally.Ends, Exit: int(s.Kind)}
+	end := staging.RunEnd{ID: e.runID, Ended: e.Now().UTC(), Tally: e.tally.Ends, Exit: s.Kind.ExitStatus()}
 	err = errors.Join(err, conservation, e.store.EndRun(end), e.close(ctx))
 	return s, err
 }

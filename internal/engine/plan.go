@@ -51,12 +51,11 @@ func (p *Planned) Empty() bool {
 
 // Plan says what Run would do with the same options. It writes nothing.
 func Plan(ctx context.Context, o Options) (*Planned, error) {
-	e, err := open(ctx, o, true)
+	p := newPlanned(o.Graph)
+	e, err := open(ctx, o, p)
 	if err != nil {
 		return nil, err
 	}
-	p := newPlanned(e.Graph)
-	e.planning = p
 	err = e.walk(ctx)
 	p.Items, p.Duplicates = e.tally.TakenIn+e.tally.Spawned, e.tally.Duplicates
 	p.total(e.Graph)

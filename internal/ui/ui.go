@@ -166,3 +166,6 @@ func Clean(s string) string {
 		return r
 	}, s)
 }
+
+// Live reports whether standard error is a terminal.
+func (p *Printer) Live() bool { return p.live }

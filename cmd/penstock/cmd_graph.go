@@ -1,0 +1,38 @@
+package main
+
+import (
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-run/penstock/internal/diag"
+	"github.com/penstock-run/penstock/internal/draw"
+)
+
+func (c *command) graphCommand() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "graph",
+		Short: "Draw the pipeline: DOT, Mermaid, JSON or SVG",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if c.json {
+				format = "json"
+			}
+			formats := map[string]func(*draw.Picture, io.Writer) error{
+				"dot": (*draw.Picture).DOT, "mermaid": (*draw.Picture).Mermaid, "json": (*draw.Picture).JSON, "svg": (*draw.Picture).SVG,
+			}
+			write, ok := formats[format]
+			if !ok {
+				return usage("--format %q: %s", format, diag.DidYouMean(format, []string{"dot", "json", "mermaid", "svg"}))
+			}
+			graph, _, err := c.load(cmd.Context(), false, false)
+			if err != nil {
+				return err
+			}
+			return write(draw.Of(graph), c.out)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "dot", "dot, mermaid, json or svg")
+	return cmd
+}

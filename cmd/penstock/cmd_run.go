@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/engine"
+	"github.com/penstock-run/penstock/internal/ui"
+	"github.com/penstock-run/penstock/plugins/bundled"
+)
+
+// runFlags are those of run and plan: a plan is a run that visits nothing.
+type runFlags struct {
+	jobs      int
+	keepGoing bool
+	dryRun    bool // -n
+	force     bool
+	dry       bool
+	live      bool
+	record    string
+	detailed  bool
+}
+
+func (c *command) runCommand() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Run the pipeline: do what is not done yet",
+		Long:  "Run the pipeline on every item that is not finished. What an earlier run did, or paid for,\nis answered from staging/; a second run of the same thing does nothing.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if f.dryRun {
+				return c.plan(cmd.Context(), f)
+			}
+			return c.run(cmd.Context(), f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVarP(&f.jobs, "jobs", "j", engine.DefaultJobs, "visits at a time in the whole run")
+	flags.BoolVarP(&f.keepGoing, "keep-going", "k", false, "start new items after an infrastructure failure, too")
+	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "print the plan and visit nothing")
+	flags.BoolVarP(&f.force, "always-make", "B", false, "answer nothing from staging/")
+	flags.BoolVar(&f.dry, "dry", false, "visit, let the gate evaluate, and commit nothing")
+	flags.BoolVar(&f.live, "live", false, "call the providers, although the pipeline names a cassette to replay")
+	flags.StringVar(&f.record, "record", "", "append live completions to this cassette")
+	return cmd
+}
+
+// options of the engine for this command line.
+func (c *command) options(ctx context.Context, f runFlags) (engine.Options, error) {
+	if f.jobs < 1 {
+		return engine.Options{}, usage("-j %d: at least one visit at a time", f.jobs)
+	}
+	graph, _, err := c.load(ctx, f.live, false)
+	if err != nil {
+		return engine.Options{}, err
+	}
+	args, err := self()
+	if err != nil {
+		return engine.Options{}, err
+	}
+	return engine.Options{
+		Dir: c.dir, Graph: graph, Version: version, Self: args, Bundled: bundled.Info, Memo: c.memo,
+		Jobs: f.jobs, KeepGoing: f.keepGoing, Force: f.force, Dry: f.dry, Live: f.live, Record: f.record,
+	}, nil
+}
+
+func (c *command) run(ctx context.Context, f runFlags) error {
+	o, err := c.options(ctx, f)
+	if err != nil {
+		return err
+	}
+	ctx, interrupt, done := interrupts(ctx)
+	defer done()
+	o.Interrupt = interrupt
+	o.Report = &report{ui: c.printer(), name: o.Graph.Pipeline.Name}
+	s, err := engine.Run(ctx, o)
+	err = errors.Join(err, c.memo.Save())
+	c.printer().EndFooter()
+	if s != nil {
+		if printErr := c.printSummary(s, o.Graph.Pipeline.Name); printErr != nil && err == nil {
+			err = printErr
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if s.Kind != 0 {
+		return printed(s.Kind)
+	}
+	return nil
+}
+
+// interrupts turns the first SIGINT or SIGTERM into a closed channel and the
+// second into a cancelled context.
+func interrupts(parent context.Context) (context.Context, <-chan struct{}, func()) {
+	ctx, cancel := context.WithCancel(parent)
+	first := make(chan struct{})
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-signals:
+			close(first)
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-signals:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, first, func() { signal.Stop(signals); cancel() }
+}
+
+// report prints a run as it goes: a line now and then, on a terminal one live
+// footer.
+type report struct {
+	ui   *ui.Printer
+	name string
+	last time.Time
+}
+
+func (r *report) Started(runID string) {
+	r.last = time.Now()
+	if !r.ui.JSON {
+		r.ui.Note("run %s: %s", runID, r.name)
+	}
+}
+
+func (r *report) Item(engine.ItemEnd) {}
+
+func (r *report) Warn(line string) { r.ui.Note("%s", line) }
+
+// plainEvery is how often a run says that it is alive where no footer can.
+const plainEvery = 10 * time.Second
+
+func (r *report) Progress(t engine.Tally, running int) {
+	line := fmt.Sprintf("%d items in, %s; %d visits made, %d running", t.TakenIn+t.Spawned, ends(t.Ends), t.Visits, running)
+	r.ui.Footer("%s", line)
+	if !r.ui.Live() && !r.ui.JSON && time.Since(r.last) >= plainEvery {
+		r.last = time.Now()
+		r.ui.Note("%s", line)
+	}
+}
+
+// ends writes a tally: "46 accepted, 12 rejected".
+func ends(tally map[dag.End]int) string {
+	text := ""
+	for _, end := range dag.Ends {
+		if n := tally[end]; n > 0 {
+			if text != "" {
+				text += ", "
+			}
+			text += fmt.Sprintf("%d %s", n, word(end))
+		}
+	}
+	if text == "" {
+		return "nothing ended"
+	}
+	return text
+}
+
+func word(end dag.End) string {
+	if end == dag.NotStarted {
+		return "not started"
+	}
+	return string(end)
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/engine"
+	"github.com/penstock-run/penstock/internal/staging"
+	"github.com/penstock-run/penstock/internal/ui"
+)
+
+func (c *command) statusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Print the last runs, and the items that did not end accepted",
+		Args:  cobra.NoArgs,
+		RunE:  func(*cobra.Command, []string) error { return c.status() },
+	}
+}
+
+// statusRuns is how many runs are listed.
+const statusRuns = 5
+
+func (c *command) status() error {
+	store, err := c.openStore()
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	runs, err := store.Runs()
+	if err != nil {
+		return err
+	}
+	if len(runs) > statusRuns {
+		runs = runs[len(runs)-statusRuns:]
+	}
+	ended := map[dag.End]int{}
+	var problems []engine.Problem
+	err = store.Trails(func(t *staging.Trail) bool {
+		members, decodeErr := engine.DecodeFamily(t.Body)
+		if decodeErr != nil {
+			err = decodeErr
+			return false
+		}
+		for _, m := range members {
+			ended[m.End]++
+			if m.End != dag.Accepted && m.End != dag.Expanded {
+				problems = append(problems, engine.Problem{Key: m.Key, End: m.End, Codes: m.Codes, Status: m.Status, Reason: m.Reason})
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return err
+	}
+	return c.printStatus(runs, ended, problems)
+}
+
+func (c *command) printStatus(runs []staging.Run, ended map[dag.End]int, problems []engine.Problem) error {
+	p := c.printer()
+	if c.json {
+		return p.Document(struct {
+			Version int              `json:"version"`
+			Runs    []staging.Run    `json:"runs"`
+			Ends    map[dag.End]int  `json:"ends"`
+			Items   []engine.Problem `json:"items"`
+		}{1, runs, ended, problems})
+	}
+	if len(runs) == 0 {
+		p.Line("nothing has run here yet")
+		return nil
+	}
+	t := ui.NewTable("run", "started", ">took", "result", "items")
+	for _, r := range runs {
+		took := "·"
+		if !r.Ended.IsZero() {
+			took = r.Ended.Sub(r.Started).Round(10 * time.Millisecond).String()
+		}
+		t.Row(r.ID, r.Started.Local().Format(time.DateTime), took, runResult(r), ends(r.Tally))
+	}
+	t.Print(p)
+	if items := itemTable(problems); items.Len() > 0 {
+		p.Line("")
+		items.Print(p)
+	}
+	p.Line("")
+	p.Line("all items: %s", ends(ended))
+	return nil
+}
+
+func runResult(r staging.Run) string {
+	if r.State == staging.RunDone && r.Exit != 0 {
+		return "exit " + strconv.Itoa(r.Exit)
+	}
+	return string(r.State)
+}
+
+// openStore opens the pipeline's staging/ for reading.
+func (c *command) openStore() (*staging.Store, error) {
+	dir, _, err := c.place()
+	if err != nil {
+		return nil, err
+	}
+	return staging.Open(filepath.Join(dir, "staging"), staging.Options{ReadOnly: true})
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/diag"
+	"github.com/penstock-run/penstock/internal/host"
+	"github.com/penstock-run/penstock/internal/lang"
+	"github.com/penstock-run/penstock/internal/staging"
+	"github.com/penstock-run/penstock/plugins/bundled"
+)
+
+// self is how this very binary is started again to serve a bundled plugin.
+func self() ([]string, error) {
+	exe, err := os.Executable()
+	if err != nil {
+		return nil, &dag.Error{Op: "find the program itself", Kind: dag.KindInfrastructure, Err: err}
+	}
+	return []string{exe, "plugin", "serve"}, nil
+}
+
+// load reads and proves the pipeline; what is wrong with it has been printed
+// when the error is errPrinted.
+func (c *command) load(ctx context.Context, live, warnings bool) (*dag.Graph, hcl.Diagnostics, error) {
+	vars := map[string]string{}
+	for _, v := range c.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return nil, nil, usage("--var %q: write it as NAME=VALUE", v)
+		}
+		vars[name] = value
+	}
+	dir, file, err := c.place()
+	if err != nil {
+		return nil, nil, err
+	}
+	c.dir = dir
+	c.memo = staging.OpenMemo(filepath.Join(dir, "staging"))
+	describe, closeHost := c.describer(ctx)
+	defer closeHost()
+	graph, files, diags := lang.Load(lang.Options{
+		FS: os.DirFS(dir), File: file, Vars: vars, VarFiles: c.varFiles, Environ: os.LookupEnv,
+		Describe: describe, Live: live, Version: version,
+	})
+	if diags.HasErrors() || warnings {
+		if err := c.diagnostics(diags, files); err != nil {
+			return nil, diags, err
+		}
+	}
+	if diags.HasErrors() {
+		return nil, diags, printed(dag.KindConfig)
+	}
+	return graph, diags, nil
+}
+
+// place finds the directory and the file: -f may name a file elsewhere.
+func (c *command) place() (dir, file string, err error) {
+	dir, file = c.dir, c.file
+	if file != "" && filepath.Dir(file) != "." {
+		full := file
+		if !filepath.IsAbs(full) {
+			full = filepath.Join(dir, file)
+		}
+		dir, file = filepath.Dir(full), filepath.Base(full)
+	}
+	dir, err = filepath.Abs(dir)
+	if err != nil {
+		return "", "", &dag.Error{Op: "find directory", Subject: c.dir, Kind: dag.KindConfig, Err: err}
+	}
+	name := file
+	if name == "" {
+		name = lang.DefaultFile
+	}
+	if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, os.ErrNotExist) {
+		return "", "", &dag.Error{
+			Op: "read pipeline", Subject: filepath.Join(c.dir, name), Kind: dag.KindConfig, Err: errors.New("there is no such file"),
+			Hint: "start in the pipeline's directory, or say -C DIR; `penstock init` makes a new pipeline",
+		}
+	}
+	return dir, file, nil
+}
+
+// describer asks plugins for their description: bundled ones are known, others
+// are started, and that is said.
+func (c *command) describer(ctx context.Context) (func(*dag.Plugin) (*dag.PluginInfo, error), func()) {
+	var h *host.Host
+	describe := func(p *dag.Plugin) (*dag.PluginInfo, error) {
+		if name, ok := strings.CutPrefix(p.Source, "builtin/"); ok {
+			info, ok := bundled.Info(name)
+			if !ok {
+				return nil, fmt.Errorf("there is no bundled plugin %q. %s", name, diag.DidYouMean(name, bundled.Names()))
+			}
+			return info, nil
+		}
+		if h == nil {
+			args, err := self()
+			if err != nil {
+				return nil, err
+			}
+			h = host.New(host.Options{Dir: c.dir, RunID: "describe", Self: args, Bundled: bundled.Info, Memo: c.memo})
+		}
+		digest, err := h.Digest(p)
+		if err != nil {
+			return nil, err
+		}
+		key := "describe " + version + " " + digest.String()
+		info := &dag.PluginInfo{}
+		if c.memo.Value(key, info) {
+			return info, nil
+		}
+		c.printer().Note("starting plugin %q to ask what it is", p.Name)
+		info, err = h.Describe(ctx, p)
+		if err == nil {
+			c.memo.SetValue(key, info)
+		}
+		return info, err
+	}
+	return describe, func() {
+		if h != nil {
+			_ = h.Close(ctx) // it answered; how it ends is nobody's concern
+		}
+	}
+}
+
+func (c *command) diagnostics(diags hcl.Diagnostics, files *lang.Files) error {
+	if c.json {
+		doc, err := diag.JSON(diags, files.Source)
+		if err != nil {
+			return err
+		}
+		_, err = c.out.Write(doc)
+		return err
+	}
+	if len(diags) == 0 {
+		return nil
+	}
+	return diag.Render(c.err, diags, diag.Options{Source: files.Source, Colour: c.printer().Colour()})
+}

@@ -1,0 +1,129 @@
+// Command penstock runs pipelines that make data with language models:
+// declared in HCL, staged as processes, gated before the corpus.
+//
+// It is what people and CI call. It refuses to hold logic that a user of the
+// packages would miss: a verb is flags, one call, and what it prints.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/diag"
+	"github.com/penstock-run/penstock/internal/host"
+	"github.com/penstock-run/penstock/internal/staging"
+	"github.com/penstock-run/penstock/internal/ui"
+)
+
+// version of this program; `requires` in a pipeline is compared with it.
+const version = "0.1.0"
+
+func main() {
+	host.MaybeConfine() // a stage plugin's process begins here; see internal/host
+	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// Main runs one command and gives its exit status.
+func Main(args []string, in io.Reader, out, errw io.Writer) int {
+	c := &command{in: in, out: out, err: errw}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errw)
+	err := root.ExecuteContext(context.Background())
+	if err != nil && !errors.Is(err, errPrinted) {
+		c.printer().Error(err)
+	}
+	return dag.KindOf(err).ExitStatus()
+}
+
+// errPrinted is an error whose words the user has seen already.
+var errPrinted = errors.New("already printed")
+
+// printed marks an error of a kind as printed.
+func printed(kind dag.Kind) error {
+	return &dag.Error{Op: "penstock", Kind: kind, Err: errPrinted}
+}
+
+const exitHelp = `
+Exit status:
+  0    done; rejected items are a result, not an error
+  1    the pipeline, the flags or the files are wrong; nothing was started
+  2    some items failed for want of infrastructure (a plugin, a provider, the disk)
+  3    a stopping rule ended the run: a breaker, a budget, a provider without quota
+  4    with --detailed-exitcode: the plan is not empty
+  5    reality differs from what was promised
+  70   an invariant of Penstock itself is broken: please report it
+  130  interrupted
+`
+
+// command holds the flags that every verb has.
+type command struct {
+	in       io.Reader
+	out, err io.Writer
+	dir      string
+	file     string
+	json     bool
+	noColour bool
+	vars     []string
+	varFiles []string
+	ui       *ui.Printer
+	memo     *staging.Memo
+}
+
+func (c *command) printer() *ui.Printer {
+	if c.ui == nil {
+		c.ui = ui.New(c.out, c.err, c.json, c.noColour)
+	}
+	return c.ui
+}
+
+func (c *command) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "penstock",
+		Short:         "Run pipelines that make data with language models, and gate what they make",
+		Long:          "Penstock runs the pipeline that pipeline.hcl declares: propose, verify, repair, accept.\nWhat was done is kept in staging/ and never paid for twice; only the gate writes the corpus.",
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return cmd.Help()
+			}
+			var verbs []string
+			for _, sub := range cmd.Commands() {
+				if !sub.Hidden {
+					verbs = append(verbs, sub.Name())
+				}
+			}
+			return usage("there is no verb %q. %s", args[0], diag.DidYouMean(args[0], verbs))
+		},
+	}
+	root.CompletionOptions.HiddenDefaultCmd = false
+	flags := root.PersistentFlags()
+	flags.StringVarP(&c.dir, "directory", "C", ".", "the pipeline's directory")
+	flags.StringVarP(&c.file, "file", "f", "", "the pipeline's file in it (default pipeline.hcl)")
+	flags.BoolVar(&c.json, "json", false, "print JSON")
+	flags.BoolVar(&c.noColour, "no-color", false, "print no colour")
+	flags.StringArrayVar(&c.vars, "var", nil, "set a variable: NAME=VALUE")
+	flags.StringArrayVar(&c.varFiles, "var-file", nil, "read variables from a file")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return usage("%v; `%s --help` lists the flags", err, cmd.CommandPath())
+	})
+	root.AddCommand(c.initCommand(), c.validateCommand(), c.runCommand(), c.planCommand(), c.statusCommand(),
+		c.showCommand(), c.graphCommand(), c.versionCommand(), c.pluginCommand())
+	root.SetHelpTemplate(root.HelpTemplate() + exitHelp)
+	return root
+}
+
+// usage is a mistake in the command's words.
+func usage(format string, args ...any) error {
+	return &dag.Error{Op: "penstock", Kind: dag.KindConfig, Err: fmt.Errorf(format, args...)}
+}

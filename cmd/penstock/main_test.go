@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/penstock-run/penstock/internal/host"
+)
+
+// TestMain makes the test binary penstock itself, so that scripts run real
+// processes: the command, and the plugins that it starts.
+func TestMain(m *testing.M) {
+	host.MaybeConfine()
+	testscript.Main(m, map[string]func(){
+		"penstock": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// TestScripts runs every command as a user does.
+func TestScripts(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("REPO", root)
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"checkout": checkout,
+			"snapshot": snapshot,
+		},
+	})
+}

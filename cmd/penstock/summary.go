@@ -1,0 +1,102 @@
+package main
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/engine"
+	"github.com/penstock-run/penstock/internal/ui"
+)
+
+// printSummary prints what a run came to: the items that did not end accepted,
+// in source order, then the tally.
+func (c *command) printSummary(s *engine.Summary, name string) error {
+	p := c.printer()
+	if c.json {
+		return p.Document(struct {
+			Version  int              `json:"version"`
+			Run      string           `json:"run"`
+			Pipeline string           `json:"pipeline"`
+			Dry      bool             `json:"dry,omitempty"`
+			Result   string           `json:"result"`
+			Tally    engine.Tally     `json:"tally"`
+			Problems []engine.Problem `json:"items"`
+			More     int              `json:"more_items,omitempty"`
+			Tripped  []string         `json:"open_breakers,omitempty"`
+		}{1, s.RunID, name, s.Dry, ui.KindName(s.Kind), s.Tally, s.Problems, s.More, s.Tripped})
+	}
+	if t := itemTable(s.Problems); t.Len() > 0 {
+		t.Print(p)
+		if s.More > 0 {
+			p.Line("  and %d more: penstock status", s.More)
+		}
+		p.Line("")
+	}
+	t := s.Tally
+	for _, b := range s.Tripped {
+		p.Note("the breaker of %s is open: nothing new starts there until `penstock breaker reset %s`", b, b)
+	}
+	items := t.TakenIn + t.Spawned
+	if t.Visits == 0 && t.Settled == items && s.Kind == 0 {
+		p.Line("nothing to do: %s as they were (%s)", count(items, "item is", "items are"), ends(t.Ends))
+		return nil
+	}
+	p.Line("%s: %s", count(items, "item", "items"), ends(t.Ends))
+	var parts []string
+	parts = append(parts, count(t.Visits, "visit", "visits")+" made")
+	if t.Reused > 0 {
+		parts = append(parts, count(t.Reused, "visit", "visits")+" answered from staging")
+	}
+	if t.Settled > 0 {
+		parts = append(parts, count(t.Settled, "item", "items")+" finished before")
+	}
+	if t.Duplicates > 0 {
+		parts = append(parts, count(t.Duplicates, "duplicate", "duplicates")+" skipped")
+	}
+	p.Line("%s", strings.Join(parts, ", "))
+	if s.Dry {
+		p.Line("dry: the gate evaluated and committed nothing")
+	}
+	if t.Ends[dag.Parked] > 0 {
+		p.Note("%s parked: run again to go on from there", count(t.Ends[dag.Parked], "item is", "items are"))
+	}
+	return nil
+}
+
+// itemTable shows items with their end and why.
+func itemTable(problems []engine.Problem) *ui.Table {
+	t := ui.NewTable("item", "end", "code", "why")
+	for _, p := range problems {
+		why := p.Reason
+		if p.Status != "" && why == "" {
+			why = "status " + p.Status
+		}
+		t.Row(p.Key, word(p.End), codes(p.Codes), cut(why, 100))
+	}
+	return t
+}
+
+func codes(all []dag.Code) string {
+	words := make([]string, len(all))
+	for i, code := range all {
+		words[i] = string(code)
+	}
+	return strings.Join(words, " ")
+}
+
+// cut keeps a reason on one line of a table.
+func cut(s string, most int) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if r := []rune(s); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return s
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strconv.Itoa(n) + " " + many
+}
