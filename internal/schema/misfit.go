@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"fmt"
 	"math/big"
 	"slices"
@@ -8,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
@@ -266,12 +266,15 @@ func list(values []any) string {
 // quoted is a value as JSON, cut short: a message is one line for people.
 func quoted(v any) string {
 	const longest = 60
-	b, err := json.Marshal(v, json.Deterministic(true))
-	if err != nil {
+	var sb strings.Builder
+	e := json.NewEncoder(&sb) // the standard library's knows its own json.Number
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
 		return fmt.Sprint(v)
 	}
-	if runes := []rune(string(b)); len(runes) > longest {
+	text := strings.TrimSpace(sb.String())
+	if runes := []rune(text); len(runes) > longest {
 		return string(runes[:longest]) + "…"
 	}
-	return string(b)
+	return text
 }

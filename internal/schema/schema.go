@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/penstock-run/penstock/dag"
@@ -111,21 +110,16 @@ func compileError(name string, err error) error {
 	return fmt.Errorf("%s is not a JSON Schema: %s", name, strings.NewReplacer(base+"#", "#", base, "#").Replace(oneLine(err.Error())))
 }
 
-// canonical documents were read strictly before they came here: what was
-// looked for then need not be looked for again.
-var trusted = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-
-// Validate checks a document in canonical form. Numbers are read as doubles,
-// which is what canonical form is written from. The error is a *Misfit.
+// Validate checks a document in canonical form. The error is a *Misfit.
 func (s *Schema) Validate(canonical []byte) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &Misfit{Reason: fmt.Sprintf("the document could not be checked against %s: %v", s.name, r)}
 		}
 	}()
-	var doc any
-	if err := json.Unmarshal(canonical, &doc, trusted); err != nil {
-		return &Misfit{Reason: "the document is not JSON: " + oneLine(err.Error())}
+	doc, err := decode(canonical)
+	if err != nil {
+		return &Misfit{Reason: oneLine(err.Error())}
 	}
 	err = s.compiled.Validate(doc)
 	if err == nil {

@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -159,4 +160,24 @@ func FuzzCompile(f *testing.F) {
 			t.Errorf("more than one line: %q", err)
 		}
 	})
+}
+
+func TestDecodeAgreesWithADecoder(t *testing.T) {
+	for _, text := range []string{`null`, `true`, `-1.5e-7`, `""`, `"a\"b\\"`, `"\\\\\""`, `"é😀\n"`, `[]`, `{}`, `[[],{}]`, `{"a":[1,{"b":null,"c":"\u0001"}],"é":false}`, `1e21`} {
+		b := canonical(t, text)
+		got, err := decode(b)
+		if err != nil {
+			t.Errorf("%s: %v", b, err)
+			continue
+		}
+		again, err := json.Marshal(got)
+		if err != nil || string(canonical(t, string(again))) != string(b) {
+			t.Errorf("%s: %s, %v", b, again, err)
+		}
+	}
+	for _, text := range []string{``, ` 1`, `1 `, `[1,]`, `[1`, `{"a"}`, `{"a":1,}`, `{a:1}`, `"a`, `"a\"`, `tru`, `nul`, `[1 ,2]`, `{"a" :1}`, `1,2`, strings.Repeat("[", 5000)} {
+		if v, err := decode([]byte(text)); err == nil {
+			t.Errorf("%.20q: %v", text, v)
+		}
+	}
 }
