@@ -96,7 +96,7 @@ func (t *Traversal) take(a *Arm) error {
 // choose walks down an arm: conditions in order, modes, counters.
 func (t *Traversal) choose(a *Arm) (c choice, failure *Failure, err error) {
 	t.seen = nil
-	defer func() { c.seen = t.seen }()
+	defer func() { c.seen, t.seen = t.seen, nil }()
 	for {
 		if a == nil {
 			return c, nil, bug(t.key, "the route of stage.%s has a way that ends nowhere", t.at.Name)

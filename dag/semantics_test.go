@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-json-experiment/json"
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 )
 
 // single is a graph of one stage whose failures go to the gate as review, so
@@ -600,4 +602,52 @@ func TestATraversalIsNotRestoredAcrossAChangedGraph(t *testing.T) {
 			t.Errorf("%s: %v, want infrastructure", name, err)
 		}
 	}
+}
+
+func TestAStateThatWasTamperedWithNeverPanics(t *testing.T) {
+	g := proved(t, trivia())
+	tr := g.Start(Item{Key: "k", Origin: lit(`{"cat":"music"}`)}, lit(`{"id":"r"}`))
+	visit(t, tr, "topic_miner", `{"topics":[{"topic_id":"t1","cat":"music"},{"topic_id":"t2","cat":"music"}]}`)
+	whole := tr.State()
+	load := func(Digest) ([]byte, error) { return []byte(`{"status":"accept"}`), nil }
+	rapid.Check(t, func(t *rapid.T) {
+		var st state
+		if err := json.Unmarshal(whole, &st); err != nil {
+			t.Fatal(err)
+		}
+		st.Phase = rapid.SampledFrom([]phase{phaseEnter, phaseSettle, phaseRoute, phaseGate, phaseSpawn, phaseWait, phaseResume, phaseExpire, phaseStop, phaseDone, ""}).Draw(t, "phase")
+		st.At = rapid.SampledFrom([]string{"topic_miner", "crafter", "verifier", "repairer", ""}).Draw(t, "at")
+		st.Arm = rapid.IntRange(-2, 12).Draw(t, "arm")
+		st.Taken = []stateTaken{{Arm: rapid.IntRange(-1, 12).Draw(t, "counter"), Times: rapid.IntRange(-1, 3).Draw(t, "times")}}
+		if rapid.Bool().Draw(t, "settled") {
+			st.Event = nil
+		}
+		if rapid.Bool().Draw(t, "unvisited") {
+			st.Stages, st.Output = nil, Digest{}
+		}
+		b, err := json.Marshal(&st)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tr, err := g.Restore(b, load)
+		if err != nil {
+			return
+		}
+		for range 3 {
+			step, err := tr.Next()
+			if err != nil {
+				return
+			}
+			for _, e := range []Event{&Visited{Output: lit("1")}, &Judged{End: Accepted}, &Answered{Value: lit("1")}} {
+				if tr.Apply(e) == nil {
+					break
+				}
+			}
+			tr.Visits()
+			tr.State()
+			if step.Kind == Done {
+				return
+			}
+		}
+	})
 }
