@@ -1,0 +1,258 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/penstock-run/penstock/dag"
+)
+
+// filled makes a corpus of three records in one bucket and one rejection.
+func filled(t *testing.T) (dir string, spec *dag.Gate) {
+	t.Helper()
+	dir, spec = t.TempDir(), plain(uniqueQuestion())
+	g := mustOpen(t, options(t, dir, spec))
+	v := judge(t, g,
+		cardCandidate("1", "art", `{"id":"a1","q":"One?"}`), cardCandidate("2", "art", `{"id":"a2","q":"Two?"}`),
+		cardCandidate("3", "art", `{"id":"a3","q":"Three?"}`), cardCandidate("4", "art", `{"id":"a4","q":"Three?"}`))
+	if v[2].End != dag.Accepted || v[3].End != dag.Rejected {
+		t.Fatalf("%+v", v)
+	}
+	if err := g.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir, spec
+}
+
+func edit(t *testing.T, dir, path string, change func(string) string) {
+	t.Helper()
+	full := filepath.Join(dir, path)
+	b, err := os.ReadFile(full)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(full, []byte(change(string(b))), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func replaceIn(old, new string) func(string) string {
+	return func(s string) string { return strings.Replace(s, old, new, 1) }
+}
+
+func cutLine(n int) func(string) string {
+	return func(s string) string {
+		all := strings.SplitAfter(s, "\n")
+		return strings.Join(append(all[:n-1:n-1], all[n:]...), "")
+	}
+}
+
+// A file that a person edited stops the gate, which says what to run.
+func TestEditedFilesStopTheGate(t *testing.T) {
+	const evidence, data = "meta/verification.jsonl", "data/art.jsonl"
+	for _, tt := range []struct {
+		name, path string
+		change     func(string) string
+		err        string
+		faults     []string
+	}{
+		{"a row of evidence is changed", evidence, replaceIn(`"claim":"Two?"`, `"claim":"Too?"`),
+			"meta/verification.jsonl was changed by something other than the gate: line 3 does not follow the line before it",
+			[]string{"meta/verification.jsonl:3: the line does not follow the line before it: one of the two was changed, or a line between them is gone"}},
+		{"a row of evidence is gone", evidence, cutLine(2),
+			"meta/verification.jsonl was changed by something other than the gate: it had %d bytes and has %d",
+			[]string{
+				"meta/verification.jsonl:2: the line does not follow the line before it: one of the two was changed, or a line between them is gone",
+				"data/art.jsonl:2: the record a2 has no evidence",
+				"meta/verification.jsonl: the file had %d bytes and has %d",
+			}},
+		{"the last record is changed", data, replaceIn("Three?", "Thre??"),
+			"data/art.jsonl was changed by something other than the gate: the bytes before byte %d are not those that were written",
+			[]string{
+				"data/art.jsonl:3: the record a3 is not the one that was accepted (evidence line 3)",
+				"data/art.jsonl: the bytes before byte %d are not those that were written",
+			}},
+		{"a record is gone", data, cutLine(1),
+			"data/art.jsonl was changed by something other than the gate: it had %d bytes and has %d",
+			[]string{
+				"meta/verification.jsonl:1: the record of this line is not in its data file",
+				"data/art.jsonl: the file had %d bytes and has %d",
+			}},
+		{"a record stands twice", data, func(s string) string { return s + strings.SplitAfter(s, "\n")[0] }, "",
+			[]string{"data/art.jsonl:4: the record a1 is in the file a second time"}},
+		{"a rejection is gone", "meta/rejections.jsonl", cutLine(1),
+			"meta/rejections.jsonl was changed by something other than the gate: it had %d bytes and has 0",
+			[]string{"meta/rejections.jsonl: the file had %d bytes and has 0"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, spec := filled(t)
+			before, _ := os.Stat(filepath.Join(dir, tt.path))
+			edit(t, dir, tt.path, tt.change)
+			after, _ := os.Stat(filepath.Join(dir, tt.path))
+			fill := func(s string) string {
+				switch strings.Count(s, "%d") {
+				case 2:
+					return fmt.Sprintf(s, before.Size(), after.Size())
+				case 1:
+					return fmt.Sprintf(s, before.Size())
+				}
+				return s
+			}
+
+			report, err := Audit(context.Background(), Options{Dir: dir, Gate: spec})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var faults, want []string
+			for _, f := range report.Faults {
+				faults = append(faults, f.String())
+			}
+			for _, f := range tt.faults {
+				want = append(want, fill(f))
+			}
+			if diff := cmp.Diff(want, faults); diff != "" {
+				t.Error(diff)
+			}
+
+			err = openAndJudge(t, dir, spec)
+			if tt.err == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			var known *dag.Error
+			if !errors.As(err, &known) || known.Kind != dag.KindDiffers || known.Err.Error() != fill(tt.err) {
+				t.Fatalf("%v; want %s", err, fill(tt.err))
+			}
+			if want := "penstock audit says which lines are wrong and what to do about them"; known.Hint != want {
+				t.Errorf("hint %q", known.Hint)
+			}
+		})
+	}
+}
+
+// openAndJudge commits one more record and gives the error that stops it.
+func openAndJudge(t *testing.T, dir string, spec *dag.Gate) error {
+	t.Helper()
+	g, err := Open(context.Background(), options(t, dir, spec))
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	e := g.Evaluate(context.Background(), cardCandidate("new", "art", `{"q":"New?"}`))
+	if e.Err() != nil {
+		return e.Err()
+	}
+	v, err := g.Commit(context.Background(), []*Evaluation{e})
+	if err != nil {
+		return err
+	}
+	return v[0].Err
+}
+
+// The last line of each file, cut at every byte.
+func TestTornTails(t *testing.T) {
+	dir, spec := filled(t)
+	files := map[string]string{}
+	for _, path := range []string{"data/art.jsonl", "meta/verification.jsonl", "meta/rejections.jsonl", statePath, identityPath, journalPath, breakersPath} {
+		b, err := os.ReadFile(filepath.Join(dir, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[path] = string(b)
+	}
+	const half = `{"id":"a9","q":"Né?"}`
+	for cut := 1; cut <= len(half); cut++ {
+		for path, content := range files {
+			if err := os.WriteFile(filepath.Join(dir, path), []byte(content), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = os.Remove(filepath.Join(dir, "data/art.jsonl.torn"))
+		if err := os.WriteFile(filepath.Join(dir, "data/art.jsonl"), []byte(files["data/art.jsonl"]+half[:cut]), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := openAndJudge(t, dir, spec); err != nil {
+			t.Fatalf("cut at %d: %v", cut, err)
+		}
+		want, wantTorn := files["data/art.jsonl"], half[:cut]+"\n"
+		if cut == len(half) {
+			want, wantTorn = want+half+"\n", ""
+		}
+		have := strings.Join(lines(t, dir, "data/art.jsonl"), "\n") + "\n"
+		torn, _ := os.ReadFile(filepath.Join(dir, "data/art.jsonl.torn"))
+		if !strings.HasPrefix(have, want) || strings.Count(have, "\n") != strings.Count(want, "\n")+1 || string(torn) != wantTorn {
+			t.Fatalf("cut at %d: the file holds %q, set aside is %q", cut, have, torn)
+		}
+	}
+}
+
+func TestStateMayBeDeleted(t *testing.T) {
+	dir, spec := filled(t)
+	if err := os.Remove(filepath.Join(dir, statePath)); err != nil {
+		t.Fatal(err)
+	}
+	if err := openAndJudge(t, dir, spec); err != nil {
+		t.Fatal(err)
+	}
+	report, err := Audit(context.Background(), Options{Dir: dir, Gate: spec})
+	if err != nil || !report.Clean() || report.Records != 4 {
+		t.Errorf("%+v %v", report, err)
+	}
+}
+
+func TestVanishedFolder(t *testing.T) {
+	dir, spec := filled(t)
+	g := mustOpen(t, options(t, dir, spec))
+	e := g.Evaluate(context.Background(), cardCandidate("new", "art", `{"q":"New?"}`))
+	if err := os.RemoveAll(filepath.Join(dir, "meta")); err != nil {
+		t.Fatal(err)
+	}
+	_, err := g.Commit(context.Background(), []*Evaluation{e})
+	if dag.KindOf(err) != dag.KindInfrastructure {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "meta")); err == nil {
+		t.Error("the folder was made again, without what was in it")
+	}
+	if got := len(lines(t, dir, "data/art.jsonl")); got != 3 {
+		t.Errorf("%d records", got)
+	}
+}
+
+func TestReadOnlyFile(t *testing.T) {
+	if os.Geteuid() == 0 {
+		// To the superuser no file is read-only; a folder in its place is as unwritable.
+		dir, spec := filled(t)
+		if err := os.MkdirAll(filepath.Join(dir, "data/new.jsonl"), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		refuses(t, dir, spec)
+		return
+	}
+	dir, spec := filled(t)
+	if err := os.WriteFile(filepath.Join(dir, "data/new.jsonl"), nil, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	refuses(t, dir, spec)
+}
+
+func refuses(t *testing.T, dir string, spec *dag.Gate) {
+	t.Helper()
+	g := mustOpen(t, options(t, dir, spec))
+	e := g.Evaluate(context.Background(), cardCandidate("new", "new", `{"q":"New?"}`))
+	if _, err := g.Commit(context.Background(), []*Evaluation{e}); dag.KindOf(err) != dag.KindInfrastructure {
+		t.Errorf("%v", err)
+	}
+	if got := len(lines(t, dir, "meta/verification.jsonl")); got != 3 {
+		t.Errorf("%d rows of evidence", got)
+	}
+}
