@@ -125,6 +125,9 @@ func cassetteError(op, subject string, err error) error {
 	e := &dag.Error{Op: op, Subject: subject, Kind: dag.KindConfig, Err: err}
 	var path *fs.PathError
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && op == "record completions":
+		e.Err = errors.New("its folder does not exist")
+		e.Hint = "make the folder first: mkdir -p " + filepath.Dir(subject)
 	case errors.Is(err, fs.ErrNotExist):
 		e.Err = fs.ErrNotExist
 		e.Hint = "record one with: penstock run --live --record " + subject

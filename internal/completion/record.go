@@ -31,11 +31,11 @@ func newRecorder(path string) (*recorder, error) {
 	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
 	if err != nil {
-		return nil, cassetteError("open cassette", path, err)
+		return nil, cassetteError("record completions", path, err)
 	}
 	r := &recorder{path: path, file: f, cassette: cassette}
 	if err := r.endLastLine(); err != nil {
-		return nil, errors.Join(cassetteError("open cassette", path, err), f.Close())
+		return nil, errors.Join(cassetteError("record completions", path, err), f.Close())
 	}
 	return r, nil
 }

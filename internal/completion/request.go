@@ -48,16 +48,28 @@ type Sampling struct {
 // NewRequest reads a request off the wire. It fails where the schema is not
 // one strict JSON document.
 func NewRequest(wire *proto.CompletionRequest) (*Request, error) {
+	return newRequest(wire, schemaDigest)
+}
+
+func schemaDigest(schema []byte) (dag.Digest, error) {
+	canonical, err := canon.Canonical(nil, schema)
+	if err != nil {
+		return dag.Digest{}, fmt.Errorf("the schema of the answer: %w", err)
+	}
+	return dag.Sum(canonical), nil
+}
+
+func newRequest(wire *proto.CompletionRequest, schemaDigest func([]byte) (dag.Digest, error)) (*Request, error) {
 	r := &Request{System: wire.GetSystem(), Sample: wire.GetSample(), Messages: make([]Message, 0, len(wire.GetMessages()))}
 	for _, m := range wire.GetMessages() {
 		r.Messages = append(r.Messages, newMessage(m))
 	}
 	if schema := wire.GetSchema(); len(schema) > 0 {
-		canonical, err := canon.Canonical(nil, schema)
+		digest, err := schemaDigest(schema)
 		if err != nil {
-			return nil, fmt.Errorf("the schema of the answer: %w", err)
+			return nil, err
 		}
-		r.Schema = dag.Sum(canonical)
+		r.Schema = digest
 	}
 	if s := wire.GetSampling(); s != nil {
 		sampling := Sampling{MaxTokens: s.MaxTokens, Seed: s.Seed, Stop: s.GetStop(), Temperature: s.Temperature, TopP: s.TopP}

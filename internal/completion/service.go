@@ -21,6 +21,9 @@ const (
 	OriginCassette = "cassette"
 )
 
+// maxSchemas bounds how many schemas are known by heart.
+const maxSchemas = 1000
+
 // Caller makes one live attempt, with no retry of its own. An error is one of
 // the connection; what the provider says of itself stands in the reply.
 type Caller func(ctx context.Context, request *proto.CompletionRequest) (*proto.CompletionReply, error)
@@ -82,6 +85,7 @@ type Service struct {
 	flights   map[dag.Digest]*flight
 	counters  Counters
 	explained int
+	schemas   map[string]dag.Digest // by their text: a stage asks for the same one every time
 }
 
 // New reads the cassettes that the options name. Close the Service, also to
@@ -99,7 +103,7 @@ func New(o Options) (*Service, error) {
 	o.Retry = withDefaults(o.Retry)
 	s := &Service{
 		options: o, budget: newBudget(o.Budget), clock: clock{now: o.Now, sleep: sleep}, jitter: fullJitter,
-		limiters: map[string]*limiter{}, flights: map[dag.Digest]*flight{},
+		limiters: map[string]*limiter{}, flights: map[dag.Digest]*flight{}, schemas: map[string]dag.Digest{},
 	}
 	if o.Replay != "" && !o.Live {
 		if o.Record != "" {
@@ -164,7 +168,7 @@ func Recipe(p *dag.Provider, plugin dag.Digest, wireVersion string) dag.Digest {
 // while a run replays, else from the cache, else by calling. The reply is the
 // caller's own; an error stands in it, typed. caller may be nil under replay.
 func (s *Service) Complete(ctx context.Context, p *dag.Provider, caller Caller, wire *proto.CompletionRequest) *proto.CompletionReply {
-	request, err := NewRequest(wire)
+	request, err := newRequest(wire, s.schemaDigest)
 	if err != nil {
 		return s.failed(failure(proto.ProviderError_INVALID_REQUEST, err.Error()))
 	}
@@ -194,6 +198,25 @@ func (s *Service) Complete(ctx context.Context, p *dag.Provider, caller Caller, 
 		reply.Origin = OriginLive
 		return reply
 	})
+}
+
+func (s *Service) schemaDigest(schema []byte) (dag.Digest, error) {
+	s.mu.Lock()
+	known, ok := s.schemas[string(schema)]
+	s.mu.Unlock()
+	if ok {
+		return known, nil
+	}
+	digest, err := schemaDigest(schema)
+	if err != nil {
+		return dag.Digest{}, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.schemas) < maxSchemas { // a plugin may make up a schema for each item
+		s.schemas[string(schema)] = digest
+	}
+	return digest, nil
 }
 
 func (s *Service) replayed(r *Request) *proto.CompletionReply {

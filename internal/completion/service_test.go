@@ -661,6 +661,15 @@ func TestRecordWhileReplaying(t *testing.T) {
 	}
 }
 
+func TestRecordIntoNoFolder(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "none", "c.jsonl")
+	_, err := New(Options{Record: path})
+	var e *dag.Error
+	if !errors.As(err, &e) || err.Error() != "record completions "+path+": its folder does not exist" || e.Hint != "make the folder first: mkdir -p "+filepath.Dir(path) {
+		t.Errorf("got %v, hint %q", err, e.Hint)
+	}
+}
+
 func TestNoCallerAndNoCassette(t *testing.T) {
 	s, _ := newService(t, Options{})
 	reply := s.Complete(context.Background(), writer, nil, userSays("hi"))
