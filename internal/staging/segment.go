@@ -38,7 +38,6 @@ type segment struct {
 	f      *os.File // for reading, and writing where it is ours; nil until needed
 	size   int64    // as last looked at; of our own: with what waits in the buffer
 	seen   int      // Store.generation when it was last looked at
-	gone   bool
 
 	indexed int64 // bytes of the index that were read
 	last    int64 // offset of the last line that the index knows; -1: none
