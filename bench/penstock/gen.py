@@ -33,17 +33,19 @@ source "items" {
 }
 '''
 
-GATE = '''
+BAD = '''
 failure "R_BAD" { meaning = "The item does not pass." }
+'''
 
+GATE = '''
 gate "accept" {
   bucket    = "all/%(bucket)s"
-  candidate = { item = item }
+  candidate = { card = item }
 %(checks)s
   corpus "jsonl" {
     data     = "data/${bucket}.jsonl"
     evidence = "meta/evidence.jsonl"
-    record   = item
+    record   = card
   }
 }
 '''
@@ -51,12 +53,12 @@ gate "accept" {
 CHECKS = '''
   check "schema" {
     code   = failure.R_BAD
-    value  = item
+    value  = card
     schema = "%s"
   }
   check "unique" {
     code = failure.R_BAD
-    keys = [item.id]
+    keys = [card.id]
   }
 '''
 
@@ -163,7 +165,7 @@ def pipeline(form):
         line = "" if form == "w4" else line
         out += W4 % {"routes": "".join(ROUTE % (c, c, line) for c in "abc"), "schema": line}
     checks = CHECKS % "out.json" if form == "w4checks" else ""
-    return out + GATE % {"bucket": "all", "checks": checks}
+    return out + (BAD if checks else "") + GATE % {"bucket": "all", "checks": checks}
 
 
 def write(path, text):

@@ -59,7 +59,7 @@ func (c *command) options(ctx context.Context, f runFlags) (engine.Options, erro
 	if f.jobs < 1 {
 		return engine.Options{}, usage("-j %d: at least one visit at a time", f.jobs)
 	}
-	graph, _, err := c.load(ctx, f.live, false)
+	graph, err := c.load(ctx, f.live, false)
 	if err != nil {
 		return engine.Options{}, err
 	}

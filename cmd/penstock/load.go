@@ -8,8 +8,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2"
-
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/diag"
 	"github.com/penstock-run/penstock/internal/host"
@@ -29,18 +27,18 @@ func self() ([]string, error) {
 
 // load reads and proves the pipeline; what is wrong with it has been printed
 // when the error is errPrinted.
-func (c *command) load(ctx context.Context, live, warnings bool) (*dag.Graph, hcl.Diagnostics, error) {
+func (c *command) load(ctx context.Context, live, warnings bool) (*dag.Graph, error) {
 	vars := map[string]string{}
 	for _, v := range c.vars {
 		name, value, ok := strings.Cut(v, "=")
 		if !ok || name == "" {
-			return nil, nil, usage("--var %q: write it as NAME=VALUE", v)
+			return nil, usage("--var %q: write it as NAME=VALUE", v)
 		}
 		vars[name] = value
 	}
 	dir, file, err := c.place()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c.dir = dir
 	c.memo = staging.OpenMemo(filepath.Join(dir, "staging"))
@@ -50,15 +48,24 @@ func (c *command) load(ctx context.Context, live, warnings bool) (*dag.Graph, hc
 		FS: os.DirFS(dir), File: file, Vars: vars, VarFiles: c.varFiles, Environ: os.LookupEnv,
 		Describe: describe, Live: live, Version: version,
 	})
-	if diags.HasErrors() || warnings {
-		if err := c.diagnostics(diags, files); err != nil {
-			return nil, diags, err
+	switch {
+	case c.json && (diags.HasErrors() || warnings):
+		doc, err := diag.JSON(diags, files.Source)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := c.out.Write(doc); err != nil {
+			return nil, err
+		}
+	case diags.HasErrors() || warnings && len(diags) > 0:
+		if err := diag.Render(c.err, diags, diag.Options{Source: files.Source, Colour: c.printer().Colour()}); err != nil {
+			return nil, err
 		}
 	}
 	if diags.HasErrors() {
-		return nil, diags, printed(dag.KindConfig)
+		return nil, printed(dag.KindConfig)
 	}
-	return graph, diags, nil
+	return graph, nil
 }
 
 // place finds the directory and the file: -f may name a file elsewhere.
@@ -128,19 +135,4 @@ func (c *command) describer(ctx context.Context) (func(*dag.Plugin) (*dag.Plugin
 			_ = h.Close(ctx) // it answered; how it ends is nobody's concern
 		}
 	}
-}
-
-func (c *command) diagnostics(diags hcl.Diagnostics, files *lang.Files) error {
-	if c.json {
-		doc, err := diag.JSON(diags, files.Source)
-		if err != nil {
-			return err
-		}
-		_, err = c.out.Write(doc)
-		return err
-	}
-	if len(diags) == 0 {
-		return nil
-	}
-	return diag.Render(c.err, diags, diag.Options{Source: files.Source, Colour: c.printer().Colour()})
 }
