@@ -4,6 +4,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 )
 
+// Diagnostics are what everything configuration-shaped gives beside its value.
+// The name stands here so that who only passes them on need not know HCL.
+type Diagnostics = hcl.Diagnostics
+
 // Info is what a diagnostic of Penstock knows besides HCL's own fields. It
 // stands in hcl.Diagnostic.Extra; what stood there before is kept under it.
 type Info struct {

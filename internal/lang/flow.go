@@ -27,6 +27,8 @@ type flow struct {
 	output map[*dag.Stage]known // the output; after a fan-out its element
 	each   map[*dag.Stage]known // the elements of a fan-out
 	passes map[*dag.Stage]bool  // forward may give the item as it was
+
+	schemas map[dag.Schema]known
 }
 
 // makers are the stages that made the document; nil among them is the source.
@@ -45,14 +47,14 @@ func (m makers) with(more makers) (makers, bool) {
 func (l *loader) newFlow() *flow {
 	f := &flow{
 		l: l, before: map[*dag.Stage]makers{}, envs: map[place]*expr.Env{},
-		after: map[*dag.Stage]known{}, output: map[*dag.Stage]known{}, each: map[*dag.Stage]known{}, passes: map[*dag.Stage]bool{},
+		after: map[*dag.Stage]known{}, output: map[*dag.Stage]known{}, each: map[*dag.Stage]known{}, passes: map[*dag.Stage]bool{}, schemas: map[dag.Schema]known{},
 	}
 	f.origin = unknown
 	for i, s := range l.graph.Sources {
 		if i == 0 {
-			f.origin = knownSchema(s.Schema)
+			f.origin = f.schema(s.Schema)
 		} else {
-			f.origin = f.origin.join(knownSchema(s.Schema))
+			f.origin = f.origin.join(f.schema(s.Schema))
 		}
 	}
 	for _, s := range l.graph.Stages {
@@ -67,7 +69,7 @@ func (l *loader) newFlow() *flow {
 
 // stageTypes decides what a stage's output is, and what travels on.
 func (f *flow) stageTypes(s *dag.Stage) {
-	out := knownSchema(s.Schema)
+	out := f.schema(s.Schema)
 	f.output[s], f.after[s] = out, out
 	block := f.l.stageBlock(s)
 	if block == nil {
@@ -105,6 +107,16 @@ func (f *flow) forwarded(e hclsyntax.Expression, output known) (made known, pass
 		return yes.join(no), passes1 || passes2
 	}
 	return f.path(e, output), false
+}
+
+// schema is what a schema says, read once however many stages name it.
+func (f *flow) schema(s dag.Schema) known {
+	k, ok := f.schemas[s]
+	if !ok {
+		k = knownSchema(s)
+		f.schemas[s] = k
+	}
+	return k
 }
 
 // path follows `output.a.b` into the schema of the output.

@@ -119,7 +119,7 @@ func (n *names) fill() {
 	switch p.kind {
 	case atLoad:
 	case atSource:
-		n.document("origin", knownSchema(p.source.Schema), fmt.Sprintf("source %q", p.source.Name))
+		n.document("origin", f.schema(p.source.Schema), fmt.Sprintf("source %q", p.source.Name))
 	case atBucket:
 		n.origin()
 		n.elsewhere["item"] = "is not known when the bucket is: an item belongs to its bucket from its start, so read origin, variables and locals"
@@ -135,7 +135,7 @@ func (n *names) fill() {
 		n.travelling(f.item(f.before[p.stage]), makersLabel(f.before[p.stage]))
 		n.visited(f.beforeVisit(p.stage))
 		n.root("pass", expr.Number())
-		out := knownSchema(p.stage.Schema)
+		out := f.schema(p.stage.Schema)
 		n.document("output", out, stageLabel(p.stage))
 		if p.kind == atEach {
 			n.document("each", f.each[p.stage], stageLabel(p.stage))
