@@ -62,9 +62,17 @@ var canonicalForm = json.JoinOptions(
 // comes back as it was, with an *Error. What Canonical wrote, it reads again
 // to the same bytes. dst and raw must not overlap.
 func Canonical(dst, raw []byte) ([]byte, error) {
+	if out, ok := fast(dst, raw); ok {
+		return out, nil
+	}
+	return general(dst, raw)
+}
+
+// general reads any document, and is the judge of what is refused.
+func general(dst, raw []byte) ([]byte, error) {
 	out, err := jsontext.AppendFormat(dst, raw, canonicalForm)
 	if err != nil || !withinBounds(raw) {
-		return out[:len(dst)], locate(raw)
+		return dst, locate(raw)
 	}
 	return out, nil
 }

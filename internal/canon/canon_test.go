@@ -141,10 +141,65 @@ func TestNumbersAgainstOracle(t *testing.T) {
 	})
 }
 
+// The fast way is a second reader, so it is held against the general one on
+// documents of every shape that it takes, and just beyond.
+func TestFastAgainstGeneral(t *testing.T) {
+	taken := 0
+	rapid.Check(t, func(t *rapid.T) {
+		raw := []byte(jsonValue(3).Draw(t, "document"))
+		out, ok := fast([]byte("kept"), raw)
+		if !ok {
+			return
+		}
+		taken++
+		want, err := general([]byte("kept"), raw)
+		if err != nil {
+			t.Fatalf("%s: the fast way takes what is refused: %v", raw, err)
+		}
+		if diff := cmp.Diff(string(want), string(out)); diff != "" {
+			t.Fatalf("%s: %s", raw, diff)
+		}
+	})
+	if taken == 0 {
+		t.Error("the fast way took none of the documents")
+	}
+}
+
+// jsonValue draws JSON text, some of it wrong.
+func jsonValue(depth int) *rapid.Generator[string] {
+	return rapid.Custom(func(t *rapid.T) string {
+		space := rapid.SampledFrom([]string{"", "", " ", "\n\t"})
+		text := rapid.Custom(func(t *rapid.T) string {
+			parts := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "ab", " ", "!", "#", "long enough to fill words of eight", `\n`, `\"`, `\\`, `\/`, `\u0041`, "ü", "€", "😀", "\x7f", "\xff", "\x1f"}), 0, 4).Draw(t, "parts")
+			return `"` + strings.Join(parts, "") + `"`
+		})
+		kinds := 3
+		if depth > 0 {
+			kinds = 5
+		}
+		switch rapid.IntRange(1, kinds).Draw(t, "kind") {
+		case 1:
+			return text.Draw(t, "text")
+		case 2:
+			return rapid.SampledFrom([]string{"0", "-0", "1", "-17", "999999999999999", "9007199254740993", "0.5", "-12.250", "0.000001", "0.0000001", "1.0", "0.0", "01", "1.", ".5", "-", "1e5", "123456.7890123", "+1"}).Draw(t, "number")
+		case 3:
+			return rapid.SampledFrom([]string{"true", "false", "null", "nul", "NaN", ""}).Draw(t, "word")
+		case 4:
+			return "[" + strings.Join(rapid.SliceOfN(jsonValue(depth-1), 0, 3).Draw(t, "elements"), space.Draw(t, "s")+","+space.Draw(t, "s")) + "]"
+		}
+		var members []string
+		for range rapid.IntRange(0, 4).Draw(t, "members") {
+			members = append(members, text.Draw(t, "name")+space.Draw(t, "s")+":"+space.Draw(t, "s")+jsonValue(depth-1).Draw(t, "value"))
+		}
+		return space.Draw(t, "s") + "{" + strings.Join(members, ",") + "}" + space.Draw(t, "s")
+	})
+}
+
 func FuzzCanonical(f *testing.F) {
 	for _, seed := range []string{
 		`{"a":[1,2.5,-0,1e21,"\ud83d\ude00"],"b":{"c":null}}`, `[1e400]`, `9007199254740993`, "\ufeff1", `{"a":1,"a":2}`,
 		`"\ud800"`, "\"\xff\"", `1 2`, ``, `[[[[`, `{"\\":"\\\""}`, `18446744073709551616`, `-1E-2`, `[01]`, `{"":{"":""}}`, `"\u0000"`,
+		`{"b":{"d":1,"c":[]},"a":"x\n\"\\","a ":0.50,"a!":-12.25,"aa":"ü 12345678"}`, `{"b":1,"a":2,"b":3}`, `-0.0`, "{\"\x7f\":\"\x7f\"}", `[1.,2]`, `[-]`, `[0.1e1]`, `{"a":1}x`, `"\/"`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -152,6 +207,10 @@ func FuzzCanonical(f *testing.F) {
 		got, err := Canonical(nil, raw)
 		if invalid := Valid(raw); (invalid == nil) != (err == nil) {
 			t.Fatalf("Canonical says %v, Valid says %v", err, invalid)
+		}
+		general, err2 := general(nil, raw)
+		if diff := cmp.Diff(string(general), string(got)); diff != "" || (err == nil) != (err2 == nil) {
+			t.Fatalf("the fast way and the general one differ: %s (%v, %v)", diff, err, err2)
 		}
 		if err != nil {
 			var e *Error
@@ -195,6 +254,13 @@ func BenchmarkCanonical(b *testing.B) {
 		name string
 		raw  []byte
 	}{{"plain", plain}, {"rich", rich}} {
+		b.Run("general/"+doc.name, func(b *testing.B) {
+			b.SetBytes(int64(len(doc.raw)))
+			var buf []byte
+			for b.Loop() {
+				buf, _ = general(buf[:0], doc.raw)
+			}
+		})
 		b.Run(doc.name, func(b *testing.B) {
 			b.SetBytes(int64(len(doc.raw)))
 			var buf []byte
