@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -73,8 +74,11 @@ func (b *batch) record(id string) (digest string, err error) {
 	return row.Digest, nil
 }
 
-// decide brings an evaluation to its verdict and notes what is to be written.
-func (b *batch) decide(e *Evaluation) (Verdict, error) {
+// decide brings an evaluation to its verdict and notes what is to be written. A
+// panic on the way is an error of this candidate: rows are noted last, so it has
+// noted none.
+func (b *batch) decide(e *Evaluation) (v Verdict, err error) {
+	defer recovered(&err, e.c)
 	b.lines = nil
 	if known, ok := b.accepts[e.key]; ok {
 		v := *known
@@ -147,6 +151,9 @@ func (b *batch) lockedPhase(j *judgement) error {
 // accept writes a record and its evidence.
 func (b *batch) accept(k key, admission Admission) (Verdict, error) {
 	j := admission.j
+	if j == nil {
+		return Verdict{}, &dag.Error{Op: "write a record", Kind: dag.KindBug, Err: errors.New("the admission is not of a judgement")}
+	}
 	r := j.record
 	have, err := b.record(r.id)
 	if err != nil {

@@ -69,7 +69,15 @@ func candidateError(c *Candidate, err error) error {
 	return &dag.Error{Op: "judge the candidate", Subject: c.Key, Kind: dag.KindInfrastructure, Code: dag.EStore, Err: err}
 }
 
-func (g *Gate) evaluate(ctx context.Context, e *Evaluation) error {
+// recovered makes a panic an error about a candidate, never a verdict.
+func recovered(err *error, c *Candidate) {
+	if p := recover(); p != nil {
+		*err = &dag.Error{Op: "judge the candidate", Subject: c.Key, Kind: dag.KindBug, Err: fmt.Errorf("the gate panicked: %v", p)}
+	}
+}
+
+func (g *Gate) evaluate(ctx context.Context, e *Evaluation) (err error) {
+	defer recovered(&err, e.c)
 	if err := ctx.Err(); err != nil {
 		return err
 	}
