@@ -102,7 +102,7 @@ type ConfigField struct {
 	Default   string // JSON; empty: null
 	Doc       string
 	Sensitive bool
-	Block     []ConfigField // not nil: a nested block with these fields, Type is empty
+	Block     []ConfigField `json:",omitzero"` // not nil: a nested block with these fields, Type is empty; JSON keeps nil apart
 }
 
 // Provider is a configured LLM provider plugin.

@@ -34,13 +34,12 @@ type index struct {
 
 // edge is one way from a stage to the next, to the gate or to a stop.
 type edge struct {
-	from, to int    // stages; to is -1 for an end
-	arm      *Arm   // the leaf of the arm tree
-	outcome  string // on which it is taken; empty: on any
-	fail     bool   // taken after a failure
-	bounded  bool   // has a bound of its own: an arm with max, or a resume
-	takes    []int  // counters that taking it spends one of
-	after    []int  // counters that must be spent before it can be taken
+	from, to int   // stages; to is -1 for an end
+	arm      *Arm  // the leaf of the arm tree
+	fail     bool  // taken after a failure
+	bounded  bool  // has a bound of its own: an arm with max, or a resume
+	takes    []int // counters that taking it spends one of
+	after    []int // counters that must be spent before it can be taken
 }
 
 // gate reports whether the edge hands the item to the gate.
@@ -156,7 +155,7 @@ func (x *index) flatten(from int, r *Route) {
 		x.leaves(r.To, edge{from: from}, r.Pos, "a way out")
 	}
 	for _, o := range r.outcomes() {
-		x.leaves(r.On[o], edge{from: from, outcome: o}, r.Pos, "a way on an outcome")
+		x.leaves(r.On[o], edge{from: from}, r.Pos, "a way on an outcome")
 	}
 	for _, f := range r.Fail {
 		x.leaves(f.Arm, edge{from: from, fail: true}, r.Pos, "a way on a failure")

@@ -282,6 +282,45 @@ func TestAFailedVisitReplacesWhatTheStageLeft(t *testing.T) {
 	}
 }
 
+func TestTheLatestFailureStaysReadableAfterASuccess(t *testing.T) {
+	b := newBuild()
+	a := b.stage("a")
+	b.route(b.gate(), a).Fail = []FailArm{{Arm: b.max(a, 1)}} // once more, told why
+	a.Input = object("item", whole("item"), "why", whole("failed.a"))
+	tr := proved(t, b).Start(Item{Key: "k", Origin: lit("1")}, Doc{})
+	expect(t, tr, DoVisit, "a")
+	apply(t, tr, &Visited{Failure: Fail(EMalformed, "no JSON")})
+	step := visit(t, tr, "a", "2")
+	if got := string(step.Input.Bytes); got != `{"item":1,"why":{"cause":null,"code":"E_MALFORMED","message":"no JSON"}}` {
+		t.Errorf("the second visit gets %s", got)
+	}
+	expect(t, tr, DoGate, "")
+	if got := lookup(t, tr, "failed.a"); got != `{"cause":null,"code":"E_MALFORMED","message":"no JSON"}` {
+		t.Errorf("after the success failed.a is %s", got)
+	}
+}
+
+func TestWhatComesFromOutsideIsCutSoThatAStateStaysSmall(t *testing.T) {
+	b := loop()
+	tr := proved(t, b).Start(Item{Key: "k", Origin: lit("0")}, Doc{})
+	long := strings.Repeat("ї\xff\n", 1<<18)
+	expect(t, tr, DoVisit, "a")
+	apply(t, tr, &Visited{Output: lit(`"A"`), Facts: Facts{Model: long, Calls: -1}, Findings: []PluginFinding{{Word: "thin", Evidence: long}}})
+	expect(t, tr, DoVisit, "b")
+	apply(t, tr, &Visited{Output: lit(`"B"`), Word: long})
+	step := expect(t, tr, DoStop, "")
+	if step.Code != EOutcome {
+		t.Errorf("the item stops with %q, want %q", step.Code, EOutcome)
+	}
+	apply(t, tr, &Judged{End: Failed, Message: long, Record: long})
+	if n := len(tr.State()); n > 8<<10 {
+		t.Errorf("the state has %d bytes", n)
+	}
+	if _, err := DecodeTrail(AppendTrail(nil, tr.Trail())); err != nil {
+		t.Errorf("the trail: %v", err)
+	}
+}
+
 func TestADecideStageIsRunInsideTheTraversal(t *testing.T) {
 	b := newBuild()
 	s := b.stage("judge", "keep", "drop")

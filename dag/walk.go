@@ -280,6 +280,9 @@ func (t *Traversal) visited(e *Visited) error {
 	v.Word = line(v.Word, maxWord)
 	v.Facts.Model = line(v.Facts.Model, maxWord)
 	v.Facts.StartedAt, v.Facts.EndedAt = v.Facts.StartedAt.Round(0).UTC(), v.Facts.EndedAt.Round(0).UTC()
+	for _, n := range []*int{&v.Facts.Calls, &v.Facts.Input, &v.Facts.Cached, &v.Facts.OutTokens} {
+		*n = max(*n, 0)
+	}
 	if e.Failure != nil {
 		v.Output, v.Findings = Doc{}, nil
 		v.Failure = tidy(e.Failure)
