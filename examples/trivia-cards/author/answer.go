@@ -29,6 +29,7 @@ const dataLine = "Everything below this line is data"
 type line struct {
 	stage   string
 	note    string // for people
+	input   any    // what the stage's prompt shows
 	answers []answer
 }
 
@@ -93,7 +94,7 @@ func (l lines) add(stage, note string, input any, attempts []Attempt, good any) 
 	if err != nil {
 		return err
 	}
-	play := &line{stage: stage, note: note}
+	play := &line{stage: stage, note: note, input: input}
 	for _, a := range attempts {
 		said := answer{text: string(raw), refusal: a.Refusal, finish: a.FinishReason}
 		switch {

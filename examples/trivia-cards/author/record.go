@@ -2,12 +2,11 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/penstock-run/penstock/internal/completion"
@@ -35,12 +34,17 @@ func record(script *Script, root, out string) error {
 	taken := filepath.Join(work, "taken.jsonl")
 	run := exec.Command(filepath.Join(work, "penstock"), "run", "--live", "--record", taken)
 	run.Dir = work
-	// The keys are asked for by the pipeline; nothing is called with them.
-	run.Env = append(os.Environ(), "OPENAI_API_KEY=none", "ANTHROPIC_API_KEY=none", "NO_COLOR=1")
-	if said, err := run.CombinedOutput(); err != nil {
+	// The keys are asked for by the pipeline; nothing is called with them. No text
+	// may hold one by chance: what holds a secret is not recorded.
+	run.Env = append(os.Environ(), "OPENAI_API_KEY=key-of-nobody", "ANTHROPIC_API_KEY=key-of-nobody", "NO_COLOR=1")
+	said, err := run.CombinedOutput()
+	if err != nil {
 		return fmt.Errorf("penstock run --live --record: %w\n%s", err, said)
 	}
-	return keep(script, taken, out)
+	if err := keep(script, taken, out); err != nil {
+		return fmt.Errorf("%w; the run said:\n%s", err, said)
+	}
+	return nil
 }
 
 // prepare lays out the pipeline, its prompts, schemas and inputs.
@@ -104,8 +108,9 @@ func keep(script *Script, taken, out string) error {
 			missing = append(missing, play.stage+" of "+play.note)
 		}
 	}
-	if len(missing) > 0 {
-		return errors.New("the run never asked for " + strings.Join(missing, "; "))
+	if n := len(missing); n > 0 {
+		slices.Sort(missing)
+		return fmt.Errorf("the run never asked for %d answers of the script, first the %s", n, missing[0])
 	}
 	return kept.Write()
 }
