@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -53,7 +52,7 @@ func (c *command) show(what string) error {
 		}
 	}
 	return &dag.Error{Op: "show", Subject: what, Kind: dag.KindConfig,
-		Err: fmt.Errorf("no item and no artifact is called that. %s", diag.DidYouMean(what, similar)), Hint: "penstock status"}
+		Err: errors.New(strings.TrimSpace("no item and no artifact is called that. " + diag.DidYouMean(what, similar))), Hint: "penstock status"}
 }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
@@ -138,6 +137,9 @@ func (c *command) printMember(m *engine.Member) error {
 		t.Row(strconv.Itoa(v.Pass), v.Stage, outcome, v.Facts.Model, tokens, v.Input.Short(), short(v.Output), next(m.Trail, i))
 	}
 	p.Line("")
+	if came := next(m.Trail, -1); came != "" {
+		p.Line("  fanned out of %s, then %s", m.Trail.Parent, came)
+	}
 	t.Print(p)
 	return nil
 }

@@ -48,13 +48,15 @@ func (f *family) add(it *item) {
 	f.open++
 }
 
-// drainReady steps every item that can be stepped.
+// drainReady steps every item that can be stepped, in the order in which they
+// came to be ready: buckets are held in source order.
 func (e *engine) drainReady() {
-	for len(e.ready) > 0 {
-		it := e.ready[len(e.ready)-1]
-		e.ready = e.ready[:len(e.ready)-1]
+	for i := 0; i < len(e.ready); i++ {
+		it := e.ready[i]
+		e.ready[i] = nil
 		e.advance(it)
 	}
+	e.ready = e.ready[:0]
 }
 
 // advance steps one item as far as it comes without waiting.
@@ -125,10 +127,7 @@ func (e *engine) spawn(parent *item, step dag.Step) {
 		e.park(parent, err)
 		return
 	}
-	// Last first: ready is a stack, and the first child should go first.
-	for i := range step.Children {
-		e.ready = append(e.ready, f.members[len(f.members)-1-i])
-	}
+	e.ready = append(e.ready, f.members[len(f.members)-len(step.Children):]...)
 }
 
 // ended closes the book on one item.
