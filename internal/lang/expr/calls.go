@@ -43,6 +43,9 @@ func (c *compiler) call(e *hclsyntax.FunctionCallExpr, w where) node {
 	if n, ok := c.special(&x, args); ok {
 		return n
 	}
+	if e.Name == "contains" && !c.checkContains(e, args) {
+		return poison(e.Range())
+	}
 	n := c.combine(&x, t, args...)
 	if e.Name == "contains" && len(args) == 2 && args[1].key != "" {
 		if list, ok := literal(args[0].x); ok && list.IsKnown() && !list.IsMarked() && !hasNull(list) {
@@ -50,6 +53,20 @@ func (c *compiler) call(e *hclsyntax.FunctionCallExpr, w where) node {
 		}
 	}
 	return n
+}
+
+// checkContains complains where none of the elements is one that the value can
+// have.
+func (c *compiler) checkContains(e *hclsyntax.FunctionCallExpr, args []node) bool {
+	list, value := args[0].t, args[1].t
+	if list.kind != kindList || list.elem.kind == kindAny || list.elem.nullable || value.kind == kindAny || value.nullable {
+		return true
+	}
+	if list.elem.kind == value.kind && (list.elem.values == nil || value.values == nil || len(common(list.elem.values, value.values)) > 0) {
+		return true
+	}
+	c.error(e.Range(), sumNever, fmt.Sprintf("The list is of %s, and %s is %s: it is never among them.", list.elem.describeMany(), subject(args[1], "the value"), value.describe()))
+	return false
 }
 
 func hasNull(list cty.Value) bool {

@@ -37,6 +37,8 @@ func TestDiagnostics(t *testing.T) {
 		{"never equal, word", `artifact.verifier.status == "acept"`, WantBool, `1,29-36: Comparison that never holds: artifact.verifier.status is never "acept". Did you mean "accept"? There are "accept", "reject" and "repair".`},
 		{"never equal, word first", `"film" != item.cat`, WantBool, `1,1-7: Comparison that never holds: item.cat is never "film". There are "film-tv", "history" and "music".`},
 		{"never equal, enums", `outcome.verifier == item.cat`, WantBool, `1,1-29: Comparison that never holds: outcome.verifier is one of "accept", "repair" and item.cat is one of "music", "history", "film-tv": they are never equal.`},
+		{"never among them", `contains(["musik", "film_tv"], item.cat)`, WantBool, `1,1-41: Comparison that never holds: The list is of "musik", "film_tv", and item.cat is one of "music", "history", "film-tv": it is never among them.`},
+		{"never among them, kinds", `contains([1, 2], item.cat)`, WantBool, `1,1-27: Comparison that never holds: The list is of 1, 2, and item.cat is one of "music", "history", "film-tv": it is never among them.`},
 		{"if is a text", `item.q`, WantBool, `1,1-7: Wrong type: A bool is needed here, and this is a text. Nothing is converted to a bool; compare it with something.`},
 		{"if is a number", `item.n`, WantBool, `1,1-7: Wrong type: A bool is needed here, and this is a number. Nothing is converted to a bool; compare it with something.`},
 		{"not of a text", `!item.q`, WantBool, `1,2-8: Wrong type: ! takes a bool, and this is a text. Nothing is converted to a bool; compare it with something.`},

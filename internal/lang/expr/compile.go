@@ -43,7 +43,7 @@ func Compile(e hcl.Expression, env *Env, want Want) (dag.Expr, hcl.Diagnostics) 
 	x := &compiled{
 		root:      n.x,
 		want:      want,
-		names:     c.names,
+		names:     c.usedNames(n.x),
 		functions: env.Functions,
 		pos:       posOf(e.Range()),
 		source:    oneLine(e.Range(), env.Source, n.x),
@@ -56,6 +56,45 @@ func Compile(e hcl.Expression, env *Env, want Want) (dag.Expr, hcl.Diagnostics) 
 		return nil, c.diags
 	}
 	return x, c.diags
+}
+
+// usedNames are the names that are still read when all that is known has been
+// computed: of a conditional on a variable one side is gone.
+func (c *compiler) usedNames(x hclsyntax.Expression) []dag.Name {
+	var paths []*path
+	used := make([]int, len(c.names))
+	visit(x, func(x hclsyntax.Expression) {
+		if p := pathIn(x); p != nil && !slices.Contains(paths, p) {
+			paths = append(paths, p)
+			used[p.slot] = 1
+		}
+	})
+	var names []dag.Name
+	for slot, name := range c.names {
+		if used[slot] == 1 {
+			used[slot] = len(names)
+			names = append(names, name)
+		}
+	}
+	for _, p := range paths {
+		p.slot = used[p.slot]
+	}
+	return names
+}
+
+// pathIn is the path that a node itself reads.
+func pathIn(x hclsyntax.Expression) *path {
+	switch x := x.(type) {
+	case *pathNode:
+		return x.p
+	case *splatNode:
+		return x.p
+	case *getNode:
+		return x.p
+	case *ownTextNode:
+		return x.p
+	}
+	return nil
 }
 
 // Constant evaluates an expression that must be known before a run: it may

@@ -24,8 +24,8 @@ const maxCombinations = 4096
 // Cover proves whether one of the conditions always holds. It understands
 // ! && || of path == constant, path != constant, contains(constants, path) and
 // bool paths, and goes through every combination of what the paths can be. A
-// path that is neither an enum nor a bool by its schema proves nothing, but may
-// still show that a condition can never hold.
+// path that is neither an enum nor a bool by its schema proves nothing unless
+// only null is asked of it, but may still show that a condition can never hold.
 func Cover(conds []dag.Expr) Coverage {
 	r := &reader{index: map[string]int{}}
 	arms := make([]arm, len(conds))
@@ -82,7 +82,8 @@ type reader struct {
 type variable struct {
 	text   string
 	values []string
-	finite bool // by schema
+	finite bool // the schema says all that it can be
+	open   bool // it is compared with values of which the schema does not say all
 }
 
 func (r *reader) variable(n *pathNode) int {
@@ -119,7 +120,8 @@ func (r *reader) add(i int, value string) {
 
 // mention adds a constant to a variable of which the schema does not say all.
 func (r *reader) mention(i int, value string) {
-	if !r.vars[i].finite {
+	if v := &r.vars[i]; !v.finite {
+		v.open = v.open || value != "null"
 		r.add(i, value)
 	}
 }
@@ -288,7 +290,7 @@ func (r *reader) prove(arms []arm) Coverage {
 
 func (r *reader) finite(a arm) bool {
 	for _, i := range a.vars {
-		if !r.vars[i].finite {
+		if r.vars[i].open {
 			return false
 		}
 	}
@@ -335,7 +337,7 @@ func (r *reader) unprovable(arms []arm) string {
 			return fmt.Sprintf("the condition %s is not built of == and != with constants, contains(constants, …), bools, !, && and || alone", a.expr)
 		}
 		for _, i := range a.vars {
-			if !r.vars[i].finite {
+			if r.vars[i].open {
 				return fmt.Sprintf("%s is neither an enum nor a bool by its schema", r.vars[i].text)
 			}
 		}

@@ -83,6 +83,13 @@ func TestNamesAndPlace(t *testing.T) {
 	if diff := cmp.Diff(want, x.Names()); diff != "" {
 		t.Error(diff)
 	}
+	folded := compile(t, `(local.limit > 1 ? artifact.verifier.found : item.ok) || false && pass == 1`, WantBool)
+	if diff := cmp.Diff([]dag.Name{{Root: "item"}}, folded.Names()); diff != "" {
+		t.Error(diff)
+	}
+	if got, err := folded.Bool(cards, nil); err != nil || !got {
+		t.Error(got, err)
+	}
 	if got := x.Pos().String(); got != "p.hcl:1,1" {
 		t.Error(got)
 	}

@@ -211,6 +211,14 @@ func (t *Type) many() string {
 	return t.String() + "s"
 }
 
+// describeMany is describe of several.
+func (t *Type) describeMany() string {
+	if n := len(t.values); n == 0 || n > 12 {
+		return t.many()
+	}
+	return strings.Join(t.values, ", ")
+}
+
 // names are the declared names of an object, sorted.
 func (t *Type) names() []string {
 	names := make([]string, 0, len(t.props))
