@@ -18,8 +18,9 @@ import (
 )
 
 // batchBytes is where a message of many tasks stops growing; a task that is
-// larger alone goes alone.
-const batchBytes = 1 << 20
+// larger alone goes alone. gRPC takes the buffer of a message over 32 KiB from a
+// pool of megabytes, and clears all of it each time.
+const batchBytes = 30 << 10
 
 type workStream = grpc.BidiStreamingClient[proto.HostMessage, proto.PluginMessage]
 

@@ -16,8 +16,9 @@ import (
 )
 
 // batchBytes is where a message of many results stops growing; a result that is
-// larger alone goes alone.
-const batchBytes = 1 << 20
+// larger alone goes alone. gRPC takes the buffer of a message over 32 KiB from a
+// pool of megabytes, and clears all of it each time.
+const batchBytes = 30 << 10
 
 // overhead is what a message needs besides the document in it.
 const overhead = 64 << 10
