@@ -123,7 +123,7 @@ func (p *process) configured(op, subject string, reply *proto.ConfigureReply, er
 		refused = refused || !d.Warning
 		refusal.Diagnostics = append(refusal.Diagnostics, Diagnostic{d.Summary, d.Detail, d.Path, d.Warning})
 		if d.Warning {
-			p.host.opts.Log(p.slot.plugin.Name, "warn", subject+": "+d.Summary+": "+d.Detail)
+			p.slot.log("warn", subject+": "+d.Summary+": "+d.Detail)
 		}
 	}
 	switch {

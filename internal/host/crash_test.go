@@ -1,11 +1,14 @@
 package host_test
 
 import (
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/host"
+	"github.com/penstock-run/penstock/plugins/proto"
 )
 
 func TestCrash(t *testing.T) {
@@ -44,10 +47,9 @@ func TestAlone(t *testing.T) {
 	stage := vice(t, "dies")
 	r.pid(stage)
 	inputs := []string{`"a"`, `"exit"`, `"b"`, `"exit"`, `"c"`}
-	for i, input := range inputs {
+	for _, input := range inputs {
 		r.next++
 		r.Submit(host.Task{Visit: r.next, Stage: stage, Key: "k", Input: []byte(input), Alone: true})
-		_ = i
 	}
 	for i, input := range inputs {
 		got := r.result(uint64(i + 2))
@@ -60,25 +62,30 @@ func TestAlone(t *testing.T) {
 // What was not sent yet when the process died is run by the next one.
 func TestUnsentVisitsSurviveACrash(t *testing.T) {
 	r := newRig(t, nil)
-	stage := vice(t, "dies")
-	r.pid(stage)
-	for range 256 { // a full window
-		r.submit(stage, `"wait"`, 0)
+	stage := vice(t, "patient")
+	before := r.pid(stage)
+	var sent, unsent []uint64
+	for range proto.Window {
+		sent = append(sent, r.submit(stage, `"wait"`, 0))
 	}
-	queued := r.submit(stage, `"pid"`, 0)
-	r.Cancel(2) // makes room for one: the culprit goes first
-	culprit := r.submit(stage, `"exit"`, 0)
-	_ = culprit
-	r.Cancel(3)
-	if got := r.result(queued); got.Err != nil && !got.Crashed {
-		t.Errorf("%+v", got)
+	for range 10 {
+		unsent = append(unsent, r.submit(stage, `"pid"`, 0))
 	}
-	if got := r.result(culprit); !got.Crashed {
-		t.Errorf("%+v", got)
+	r.until("a full window", func() bool { return r.count(": waits") == proto.Window })
+	if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
 	}
-	after := r.submit(stage, `"pid"`, 0)
-	if got := r.result(after); got.Err != nil {
-		t.Error(got.Err)
+	for _, visit := range sent {
+		got := r.result(visit)
+		errorHas(t, got, dag.EPluginCrash, "ended by itself (signal: killed)")
+		if !got.Crashed {
+			t.Error("not crashed")
+		}
+	}
+	for _, visit := range unsent {
+		if got := r.result(visit); got.Err != nil || string(got.Output) == strconv.Itoa(before) {
+			t.Errorf("%s, %v", got.Output, got.Err)
+		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -127,6 +128,7 @@ func (h *Host) Submit(t Task) {
 			"the input of %s for stage %s has %d bytes, a plugin takes %d at most", t.Key, t.Stage.Name, len(t.Input), maxDocument)})
 		return
 	}
+	t.Key = strings.ToValidUTF8(t.Key, "\uFFFD") // a message with other bytes would end the stream
 	p.least().submit(&visit{task: t})
 }
 

@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -32,7 +34,7 @@ func (t *tail) add(line string) {
 	if len(line) > tailWidth {
 		line = line[:tailWidth] + "…"
 	}
-	line = strings.ToValidUTF8(line, "\uFFFD")
+	line = printable(strings.ToValidUTF8(line, "\uFFFD"))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	starts := strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
@@ -63,6 +65,16 @@ func (t *tail) text() string {
 		b.WriteString("  " + line)
 	}
 	return b.String()
+}
+
+// printable replaces control characters but tab and line end.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\t' && r != '\n' {
+			return utf8.RuneError
+		}
+		return r
+	}, s)
 }
 
 // readLines gives each line without its end, cut at lineLimit; whole says that

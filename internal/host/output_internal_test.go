@@ -83,6 +83,9 @@ func TestTail(t *testing.T) {
 	if len(lines) != panicLines || lines[0] != "  panic: oh" || lines[1] != "  goroutine 0" {
 		t.Errorf("%q", lines)
 	}
+	if got := printable("\x1b[2Ja\tb\nc\u0085d"); got != "\uFFFD[2Ja\tb\nc\uFFFDd" {
+		t.Errorf("%q", got)
+	}
 	var wide tail
 	wide.add(strings.Repeat("é", tailWidth))
 	if got := wide.text(); !utf8.ValidString(got) || len(got) > tailWidth+10 {

@@ -148,10 +148,12 @@ func withTail(cause error, tail string) error {
 	return fmt.Errorf("%w; its last lines were:\n%s", cause, tail)
 }
 
-// serve watches over the process, and opens its stream where it serves stages.
+// serve watches over the process, and sends it visits where it serves stages.
 func (p *process) serve() {
 	if !p.slot.provider {
-		p.openStream()
+		p.finished.Add(1)
+		go p.send()
+		p.ring()
 	}
 	go func() {
 		<-p.runner.done
@@ -177,7 +179,7 @@ func (p *process) end(broken error) {
 		p.client.Kill()
 		p.runner.cleanUp()
 		if !p.wanted() {
-			p.host.opts.Log(p.slot.plugin.Name, "error", failure.Error())
+			p.slot.log("error", failure.Error())
 		}
 	})
 }

@@ -109,14 +109,17 @@ func (r *rig) untilLogged(part string) {
 	r.until(strconv.Quote(part), func() bool { return r.logged(part) })
 }
 
-// logged is for until.
-func (r *rig) logged(part string) bool {
+// logged and count are for until.
+func (r *rig) logged(part string) bool { return r.count(part) > 0 }
+
+func (r *rig) count(part string) int {
+	n := 0
 	for _, line := range r.log {
 		if strings.Contains(line, part) {
-			return true
+			n++
 		}
 	}
-	return false
+	return n
 }
 
 func (r *rig) submit(stage *dag.Stage, input string, timeout time.Duration) uint64 {

@@ -167,7 +167,7 @@ func (r *run) stderrLine(line []byte, _ bool) {
 	}
 	level, message := parseLog(line)
 	r.tail.add(message)
-	r.host.opts.Log(r.slot.plugin.Name, level, message)
+	r.slot.log(level, message)
 }
 
 // stdoutLine looks for the handshake and passes it on; all else that is printed
@@ -199,7 +199,7 @@ func (r *run) stdoutLine(line []byte, whole bool) {
 			text = text[:tailWidth] + "…"
 		}
 		r.tail.add("stdout: " + text)
-		r.host.opts.Log(r.slot.plugin.Name, "warn", "printed to stdout, which belongs to the handshake: "+text)
+		r.slot.log("warn", "printed to stdout, which belongs to the handshake: "+text)
 	}
 }
 

@@ -40,6 +40,9 @@ func makeRunFolder(places []string) (*runFolder, error) {
 		if err != nil {
 			return nil, err
 		}
+		if real, err := filepath.EvalSymlinks(place); err == nil {
+			place = real // plugins may resolve it too, and say the socket's path so
+		}
 		path := filepath.Join(place, name)
 		if length := len(path) + socketTail; length > maxSocketPath {
 			problems = append(problems, fmt.Sprintf("under %s a socket's path would have %d bytes, the system takes %d", place, length, maxSocketPath))

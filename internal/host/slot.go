@@ -49,6 +49,11 @@ func newSlot(h *Host, p *dag.Plugin, provider bool) *slot {
 	return &slot{host: h, plugin: p, provider: provider}
 }
 
+// log passes on what a plugin says, less what would move a terminal's cursor.
+func (s *slot) log(level, message string) {
+	s.host.opts.Log(s.plugin.Name, level, printable(message))
+}
+
 func (s *slot) submit(v *visit) {
 	s.load.Add(1)
 	s.mu.Lock()

@@ -24,18 +24,14 @@ const batchBytes = 30 << 10
 
 type workStream = grpc.BidiStreamingClient[proto.HostMessage, proto.PluginMessage]
 
-// openStream starts the two goroutines of the Work stream.
-func (p *process) openStream() {
+// openStream opens the Work stream and starts its reader. It is opened for the
+// first message: a plugin that is only asked what it is may serve providers.
+func (p *process) openStream() (workStream, error) {
 	stream, err := proto.NewStageClient(p.conn).Work(p.ctx)
 	if err != nil {
-		go p.end(err)
-		return
+		return nil, err
 	}
-	p.finished.Add(2)
-	go func() {
-		defer p.finished.Done()
-		p.send(stream)
-	}()
+	p.finished.Add(1)
 	go func() {
 		err := p.receive(stream)
 		p.finished.Done()
@@ -43,13 +39,15 @@ func (p *process) openStream() {
 			p.end(err)
 		}
 	}()
-	p.ring()
+	return stream, nil
 }
 
 // send sends what waits, up to a batch a message, and never waits to fill one.
 // It lets goroutines that can run now run first: that costs no time, and what
 // they submit goes along.
-func (p *process) send(stream workStream) {
+func (p *process) send() {
+	defer p.finished.Done()
+	var stream workStream
 	for {
 		select {
 		case <-p.ctx.Done():
@@ -57,10 +55,13 @@ func (p *process) send(stream workStream) {
 		case <-p.wake:
 		}
 		runtime.Gosched()
-		for {
-			m := p.take()
-			if m == nil {
-				break
+		for m := p.take(); m != nil; m = p.take() {
+			if stream == nil {
+				var err error
+				if stream, err = p.openStream(); err != nil {
+					go p.end(p.streamEnd(err))
+					return
+				}
 			}
 			if err := stream.Send(m); err != nil {
 				return // the receiver learns the cause
@@ -158,10 +159,10 @@ func (p *process) receive(stream workStream) error {
 			p.complete(c)
 		}
 		for _, l := range m.Logs {
-			p.host.opts.Log(p.slot.plugin.Name, level(l.Level), p.about(l.Visit)+l.Message)
+			p.slot.log(level(l.Level), p.about(l.Visit)+l.Message)
 		}
 		for _, g := range m.Progress {
-			p.host.opts.Log(p.slot.plugin.Name, "debug", fmt.Sprintf("%s%.0f%% %s", p.about(g.Visit), 100*g.Fraction, g.Text))
+			p.slot.log("debug", fmt.Sprintf("%s%.0f%% %s", p.about(g.Visit), 100*g.Fraction, g.Text))
 		}
 	}
 }
@@ -220,7 +221,7 @@ func (p *process) results(batch []*proto.Result) error {
 		p.ring()
 	}
 	if unknown > 0 {
-		p.host.opts.Log(s.plugin.Name, "warn", fmt.Sprintf("%d results for visits that are not running were ignored", unknown))
+		s.log("warn", fmt.Sprintf("%d results for visits that are not running were ignored", unknown))
 	}
 	s.deliver(results)
 	return nil
@@ -339,9 +340,13 @@ func (p *process) lend(ctx context.Context, stage *dag.Stage, request *proto.Com
 	if reply == nil {
 		return refusal(proto.ProviderError_UNAVAILABLE, "the host has no answer")
 	}
-	if size := gproto.Size(reply); size > maxDocument {
+	wire, err := gproto.Marshal(reply) // refused here, it costs this call and not the stream
+	if err != nil {
+		return refusal(proto.ProviderError_INVALID_REQUEST, "the completion cannot be sent: "+err.Error())
+	}
+	if len(wire) > maxDocument {
 		return refusal(proto.ProviderError_INVALID_REQUEST,
-			fmt.Sprintf("the completion has %d bytes, a plugin takes %d at most", size, maxDocument))
+			fmt.Sprintf("the completion has %d bytes, a plugin takes %d at most", len(wire), maxDocument))
 	}
 	return reply
 }

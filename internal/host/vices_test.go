@@ -174,8 +174,11 @@ var vices = map[string]func(args []string){
 	},
 	"patient": func([]string) { // waits until it is cancelled, and says so
 		stage(func(ctx context.Context, v *sdk.Visit) (sdk.Result, error) {
-			if string(v.Input) == `"quick"` {
+			switch string(v.Input) {
+			case `"quick"`:
 				return sdk.Result{Output: v.Input}, nil
+			case `"pid"`:
+				return sdk.Result{Output: os.Getpid()}, nil
 			}
 			v.Logf("waits")
 			<-ctx.Done()

@@ -140,6 +140,7 @@ func (s *session) run(v *Visit) {
 		r.Outcome, r.Output, r.Findings = "", nil, nil
 		r.Failure = failure.proto()
 	}
+	v.ctx.cancel() // whatever the function has left running
 	s.mu.Lock()
 	delete(s.visits, v.id)
 	s.out.results = append(s.out.results, r)

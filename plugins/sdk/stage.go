@@ -49,6 +49,7 @@ type Field struct {
 	Default   string // JSON; empty: null
 	Doc       string
 	Sensitive bool
+	Content   bool    // globs, relative to the pipeline's directory, of files whose content belongs to the action
 	Block     []Field // not nil: a nested block with these fields, Type is empty
 }
 
