@@ -41,10 +41,10 @@ func record(script *Script, root, out string) error {
 	if err != nil {
 		return fmt.Errorf("penstock run --live --record: %w\n%s", err, said)
 	}
-	if err := keep(script, taken, out); err != nil {
+	if err := checkEnds(script, work); err != nil {
 		return fmt.Errorf("%w; the run said:\n%s", err, said)
 	}
-	return nil
+	return keep(script, taken, out)
 }
 
 // prepare lays out the pipeline, its prompts, schemas and inputs.

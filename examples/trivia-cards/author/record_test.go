@@ -84,7 +84,8 @@ func schemaDigest(t *testing.T, name string) dag.Digest {
 	return dag.Sum(c)
 }
 
-// The command that the README names gives the committed cassette, byte for byte.
+// The command that the README names gives the committed cassette, byte for byte,
+// and its run ends each item as the script says.
 func TestCassetteIsWhatTheScriptGives(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds penstock and runs the pipeline")
