@@ -35,11 +35,13 @@ type Env struct {
 	// with members stands as {"artifact","crafter"}, {"failed","crafter"};
 	// a root without as {"item",""}.
 	Names map[dag.Name]*Type
-	// Elsewhere explains roots of the language that are not readable here:
-	// "output" → "can be read in its own stage and in that stage's routes".
+	// Elsewhere explains roots of the language, or names with their member, that
+	// are not readable here: "output" → "can be read in its own stage and in
+	// that stage's routes", "artifact.late" → "is visited only after this place".
 	Elsewhere map[string]string
 	// Consts are folded when compiled: "var" and "local" as objects, and
-	// reference objects such as "stage" where they are wanted.
+	// reference objects such as "stage" where they are wanted. Names come before
+	// them, Lets before both.
 	Consts map[string]cty.Value
 	// Lets are names for parts of an expression, substituted when compiled.
 	Lets map[string]hcl.Expression

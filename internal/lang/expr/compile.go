@@ -50,6 +50,10 @@ func Compile(e hcl.Expression, env *Env, want Want) (dag.Expr, hcl.Diagnostics) 
 		digest:    dag.Sum([]byte(normal(n.x))),
 		plan:      planOf(n.x),
 		fast:      fastBool(n.x),
+		toggled:   n.toggled,
+	}
+	if _, ok := literal(n.x); ok && n.config {
+		x.toggled = true
 	}
 	if detail := x.prepare(); detail != "" {
 		c.error(e.Range(), sumType, detail)
@@ -167,6 +171,11 @@ type node struct {
 	reads   bool     // it reads a document
 	open    []string // variables of for and splat that it needs
 	bad     bool     // it was complained of; nothing more is said of what it is part of
+	// config tells that variables or locals stand in it: another run may have
+	// other values, so nothing is complained of that only these values bring about.
+	config bool
+	// toggled tells that such values decided which parts are evaluated.
+	toggled bool
 }
 
 // where is what is known at a place inside the expression.
@@ -214,6 +223,14 @@ func poison(rng hcl.Range) node {
 
 func constant(v cty.Value, rng hcl.Range, text string) node {
 	return node{x: &hclsyntax.LiteralValueExpr{Val: v, SrcRange: rng}, t: typeOf(v), text: text}
+}
+
+// configured is a constant that another run may have otherwise: its type says
+// what it is, not which.
+func (n node) configured() node {
+	n.config = true
+	n.t = n.t.widen()
+	return n
 }
 
 // literal is the value of a node that is one.
@@ -287,6 +304,8 @@ func (c *compiler) combine(x hclsyntax.Expression, t *Type, parts ...node) node 
 	for _, p := range parts {
 		n.reads = n.reads || p.reads
 		n.bad = n.bad || p.bad
+		n.config = n.config || p.config
+		n.toggled = n.toggled || p.toggled
 		for _, name := range p.open {
 			if !slices.Contains(n.open, name) {
 				n.open = append(n.open, name)
@@ -319,6 +338,10 @@ func (c *compiler) fold(n node) node {
 		return poison(n.x.Range())
 	}
 	folded := constant(v, n.x.Range(), n.text)
+	folded.toggled = n.toggled
+	if n.config {
+		folded = folded.configured()
+	}
 	if v.Type() == cty.DynamicPseudoType && !v.IsKnown() {
 		folded.bad = true
 	}

@@ -33,6 +33,7 @@ func Cover(conds []dag.Expr) Coverage {
 		if x, ok := c.(*compiled); ok {
 			arms[i].holds = r.formula(x.root)
 			arms[i].vars, r.used = r.used, nil
+			arms[i].toggled = x.toggled
 		}
 		arms[i].expr = c
 	}
@@ -44,9 +45,10 @@ func Cover(conds []dag.Expr) Coverage {
 
 // arm is one condition.
 type arm struct {
-	expr  dag.Expr
-	holds formula // nil: not of the kind that can be proved
-	vars  []int
+	expr    dag.Expr
+	holds   formula // nil: not of the kind that can be proved
+	vars    []int
+	toggled bool // another run may have it otherwise: it makes nothing dead, and is not dead itself
 }
 
 // truth is what a formula comes to for one combination.
@@ -255,20 +257,20 @@ func (r *reader) prove(arms []arm) Coverage {
 	alive := make([]bool, len(arms))
 	missing := ""
 	r.each(func(values []string) {
-		covered, stopped := false, false
+		// stopped: a condition before holds in this run; shadowed: in every run.
+		covered, stopped, shadowed := false, false, false
 		for i, a := range arms {
-			t := yes
-			if a.holds != nil {
-				t = a.holds(values)
-			}
-			if !stopped && t == yes {
-				alive[i] = true
-			}
 			if a.holds == nil {
+				alive[i] = alive[i] || !shadowed
 				continue // it may hold or not: later ones are still reached
+			}
+			t := a.holds(values)
+			if !shadowed && (a.toggled || t == yes) {
+				alive[i] = true
 			}
 			covered = covered || (!stopped && t == yes && r.finite(a))
 			stopped = stopped || t != no
+			shadowed = shadowed || (t != no && !a.toggled)
 		}
 		if !covered && missing == "" {
 			missing = r.words(values)

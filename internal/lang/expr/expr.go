@@ -23,6 +23,7 @@ type compiled struct {
 	digest    dag.Digest
 	plan      plan
 	fast      closure // nil: only the general way
+	toggled   bool    // values of variables or locals decided which parts are left of it
 
 	isText bool   // the expression is the constant text
 	text   string // isText

@@ -50,6 +50,9 @@ func TestBool(t *testing.T) {
 		{`get(artifact.repairer, "q", "none") == "none"`, true},
 		{`origin.s > 2`, true}, // HCL's own: a text that is a number
 		{`false || item.ok`, true},
+		{`var.name == "y" || item.ok`, true}, // another run may say y
+		{`contains(["y"], var.name) || !item.ok`, false},
+		{`var.name == item.cat || item.ok`, true},
 		{`pass == 1`, true},
 		{`[for s in artifact.verifier.sources : s.url if s.quote != null] == ["http://a.example/1"]`, true},
 		{`length([for s in artifact.verifier.sources : s.quote if s.quote == null]) == 1`, true},

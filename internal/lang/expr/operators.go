@@ -75,10 +75,12 @@ func (c *compiler) logic(e *hclsyntax.BinaryOpExpr, w where) node {
 	r := c.walk(e.RHS, w.knowing(given))
 	c.mustBeBool(r, e.RHS.Range(), op+" takes a bool on each side")
 	if v, ok := knownBool(l); ok {
+		chosen := l
 		if v == and {
-			return r
+			chosen = r
 		}
-		return l
+		chosen.toggled = chosen.toggled || l.config
+		return chosen
 	}
 	n := c.combine(&logicNode{BinaryOpExpr: e, l: l.x, r: r.x, and: and}, typeBool, l, r)
 	if and {
@@ -194,10 +196,12 @@ func (c *compiler) conditional(e *hclsyntax.ConditionalExpr, w where) node {
 	a := c.walk(e.TrueResult, w.knowing(cond.yes))
 	b := c.walk(e.FalseResult, w.knowing(cond.no))
 	if v, ok := knownBool(cond); ok {
+		chosen := b
 		if v {
-			return a
+			chosen = a
 		}
-		return b
+		chosen.toggled = chosen.toggled || cond.config
+		return chosen
 	}
 	return c.combine(&condNode{ConditionalExpr: e, c: cond.x, a: a.x, b: b.x}, Join(a.t, b.t), cond, a, b)
 }

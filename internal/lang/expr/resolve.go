@@ -34,7 +34,7 @@ func (c *compiler) traversal(e *hclsyntax.ScopeTraversalExpr, w where) node {
 		return c.member(root, members, rest, e, w)
 	}
 	if v, ok := c.env.Consts[root]; ok {
-		return c.take(constant(v, rootRange, root), rest, e, w)
+		return c.take(constant(v, rootRange, root).configured(), rest, e, w)
 	}
 	return c.unknown(root, rest, e, w)
 }
@@ -252,7 +252,11 @@ func (c *compiler) takeConstant(n node, v cty.Value, steps []step, as hclsyntax.
 		}
 		text += s.text()
 	}
-	return constant(v, as.Range(), text)
+	part := constant(v, as.Range(), text)
+	if n.config {
+		part = part.configured()
+	}
+	return part
 }
 
 // typeOfSteps checks steps against what is known of n, and marks those whose

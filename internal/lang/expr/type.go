@@ -105,6 +105,28 @@ func (t *Type) notNull() *Type {
 	return &c
 }
 
+// widen is t without the values that it is limited to.
+func (t *Type) widen() *Type {
+	if t.kind == kindAny {
+		return t
+	}
+	c := *t
+	c.values = nil
+	if t.elem != nil {
+		c.elem = t.elem.widen()
+	}
+	if t.rest != nil {
+		c.rest = t.rest.widen()
+	}
+	if t.props != nil {
+		c.props = make(map[string]*Type, len(t.props))
+		for name, p := range t.props {
+			c.props[name] = p.widen()
+		}
+	}
+	return &c
+}
+
 // Join is the type of a value that is either of a or of b.
 func Join(a, b *Type) *Type {
 	a, b = orAny(a), orAny(b)
