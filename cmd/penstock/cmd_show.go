@@ -134,7 +134,7 @@ func (c *command) printMember(m *engine.Member) error {
 		if n := v.Facts.Input + v.Facts.OutTokens; n > 0 {
 			tokens = strconv.Itoa(n)
 		}
-		t.Row(strconv.Itoa(v.Pass), v.Stage, outcome, v.Facts.Model, tokens, v.Input.Short(), short(v.Output), next(m.Trail, i))
+		t.Row(strconv.Itoa(v.Pass), v.Stage, outcome, v.Facts.Model, tokens, short(v.Input), short(v.Output), next(m.Trail, i))
 	}
 	p.Line("")
 	if came := next(m.Trail, -1); came != "" {

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/engine"
@@ -60,21 +63,66 @@ func (c *command) printSummary(s *engine.Summary, name string) error {
 	}
 	if t.Ends[dag.Parked] > 0 {
 		p.Note("%s parked: run again to go on from there", count(t.Ends[dag.Parked], "item is", "items are"))
+		if s.Kind == dag.KindInfrastructure || s.Kind == dag.KindStopped {
+			printFirstParked(p, s.Problems)
+		}
 	}
 	return nil
 }
 
+// printFirstParked tells the first cause in full: the table cuts it, and what is
+// wrong with a provider or a disk is mostly the same for all.
+func printFirstParked(p *ui.Printer, problems []engine.Problem) {
+	for _, problem := range problems {
+		if problem.End == dag.Parked {
+			p.Error(&dag.Error{Op: problem.Key, Err: errors.New(problem.Reason)})
+			return
+		}
+	}
+}
+
+// tableWidth is what a table of items keeps to: wider lines wrap, and a table
+// whose lines wrap is none. `show` and JSON give every word.
+const tableWidth = 120
+
+// leastWhy is what the last column has, however wide the others are.
+const leastWhy = 40
+
 // itemTable shows items with their end and why.
 func itemTable(problems []engine.Problem) *ui.Table {
-	t := ui.NewTable("item", "end", "code", "why")
-	for _, p := range problems {
+	rows := make([][]string, len(problems))
+	var width [3]int
+	for i, p := range problems {
 		why := p.Reason
 		if p.Status != "" && why == "" {
 			why = "status " + p.Status
 		}
-		t.Row(p.Key, word(p.End), codes(p.Codes), cut(why, 100))
+		rows[i] = []string{p.Key, word(p.End), firstCode(p.Codes), why}
+		for column := range width {
+			width[column] = max(width[column], utf8.RuneCountInString(rows[i][column]))
+		}
+	}
+	rest := tableWidth - 2*(len(width)+1)
+	for _, w := range width {
+		rest -= w
+	}
+	t := ui.NewTable("item", "end", "code", "why")
+	for _, row := range rows {
+		row[len(width)] = cut(row[len(width)], max(rest, leastWhy))
+		t.Row(row...)
 	}
 	return t
+}
+
+// firstCode is the code that decided, and how many came with it.
+func firstCode(all []dag.Code) string {
+	switch len(all) {
+	case 0:
+		return ""
+	case 1:
+		return string(all[0])
+	}
+	return fmt.Sprintf("%s +%d", all[0], len(all)-1)
 }
 
 func codes(all []dag.Code) string {
