@@ -102,7 +102,10 @@ type ConfigField struct {
 	Default   string // JSON; empty: null
 	Doc       string
 	Sensitive bool
-	Block     []ConfigField `json:",omitzero"` // not nil: a nested block with these fields, Type is empty; JSON keeps nil apart
+	// Content tells that the value is a list of globs, relative to the pipeline's
+	// directory, of files whose content belongs to the action.
+	Content bool
+	Block   []ConfigField `json:",omitzero"` // not nil: a nested block with these fields, Type is empty; JSON keeps nil apart
 }
 
 // Provider is a configured LLM provider plugin.

@@ -21,7 +21,20 @@ func (e *engine) openCompletions(planning bool) (*completion.Service, error) {
 	if planning {
 		return nil, nil
 	}
-	o := completion.Options{Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Log: e.completionLog}
+	o := completion.Options{
+		Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Log: e.completionLog,
+		// A visit is tried again by its stage's retry, and finds what was answered
+		// in the cache: trying here as well would multiply the two.
+		Retry:     dag.Retry{Attempts: 1},
+		Providers: map[string]completion.ProviderInfo{},
+	}
+	for _, p := range e.Graph.Providers {
+		digest, err := e.host.Digest(p.Plugin)
+		if err != nil {
+			return nil, err
+		}
+		o.Providers[p.Name] = completion.ProviderInfo{Recipe: completion.Recipe(p, digest, "")}
+	}
 	if e.replaying() {
 		o.Replay = filepath.Join(e.Dir, e.Graph.Pipeline.Replay)
 	}

@@ -175,14 +175,14 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	if err != nil {
 		return nil, err
 	}
-	e.completions, err = e.openCompletions(planning)
-	if err != nil {
-		return nil, err
-	}
 	e.host = host.New(host.Options{
 		Dir: o.Dir, RunID: e.runID, Self: o.Self, Bundled: o.Bundled, Memo: o.Memo, Version: o.Version, Log: e.pluginLog,
 		Complete: e.complete, Deliver: func(results []host.Result) { e.events <- results },
 	})
+	e.completions, err = e.openCompletions(planning)
+	if err != nil {
+		return nil, err
+	}
 	e.gate, err = gate.Open(ctx, gate.Options{
 		Dir: o.Dir, Pipeline: o.Graph.Pipeline.Name, Gate: o.Graph.Gate, Digest: o.Graph.Gate.Digest(),
 		RunID: e.runID, StartedAt: e.started, DryRun: o.Dry, ReadOnly: planning, Now: o.Now, Log: o.Report.Warn,

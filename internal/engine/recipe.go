@@ -3,6 +3,13 @@ package engine
 import (
 	"crypto/sha256"
 	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+
+	"github.com/bmatcuk/doublestar/v4"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-run/penstock/dag"
 )
@@ -43,6 +50,11 @@ func (e *engine) prepare() error {
 			}
 		}
 		parts := s.RecipeParts(plugin, provider)
+		content, err := e.content(s)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, content...)
 		if s.Provider != nil && !replay.IsZero() {
 			parts = append(parts, dag.Part{Name: "replay", Digest: replay})
 		}
@@ -62,4 +74,63 @@ func (e *engine) prepare() error {
 		}
 	}
 	return nil
+}
+
+// content digests the files that a stage's configuration says belong to its
+// action: a script that is edited is another action.
+func (e *engine) content(s *dag.Stage) ([]dag.Part, error) {
+	var parts []dag.Part
+	for _, field := range s.Info.Config {
+		if !field.Content {
+			continue
+		}
+		var config map[string]jsontext.Value
+		var patterns []string
+		err := json.Unmarshal(s.Config.Bytes, &config)
+		if err == nil && config[field.Name] != nil {
+			err = json.Unmarshal(config[field.Name], &patterns)
+		}
+		if err != nil {
+			return nil, contentError(s, field.Name, err)
+		}
+		sum, err := digestFiles(os.DirFS(e.Dir), patterns)
+		if err != nil {
+			return nil, contentError(s, field.Name, err)
+		}
+		parts = append(parts, dag.Part{Name: "files", Digest: sum})
+	}
+	return parts, nil
+}
+
+func contentError(s *dag.Stage, field string, err error) error {
+	return &dag.Error{Op: "read files of stage", Subject: s.Name, Kind: dag.KindConfig, Err: err,
+		Hint: "mend `" + field + "` in its config at " + s.Pos.String()}
+}
+
+// digestFiles is a digest over names and contents, in order of the names. A
+// pattern that matches nothing is an error: a typing error would make edits of
+// the file go unnoticed.
+func digestFiles(fsys fs.FS, patterns []string) (dag.Digest, error) {
+	var names []string
+	for _, pattern := range patterns {
+		matches, err := doublestar.Glob(fsys, pattern, doublestar.WithFilesOnly())
+		if err != nil {
+			return dag.Digest{}, fmt.Errorf("%q is not a pattern of file names: %w", pattern, err)
+		}
+		if len(matches) == 0 {
+			return dag.Digest{}, fmt.Errorf("no file matches %q", pattern)
+		}
+		names = append(names, matches...)
+	}
+	slices.Sort(names)
+	h := sha256.New()
+	for _, name := range slices.Compact(names) {
+		b, err := fs.ReadFile(fsys, name)
+		if err != nil {
+			return dag.Digest{}, err
+		}
+		sum := sha256.Sum256(b)
+		fmt.Fprintf(h, "%d %s %x\n", len(name), name, sum)
+	}
+	return dag.Digest(h.Sum(nil)), nil
 }

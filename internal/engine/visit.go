@@ -89,7 +89,7 @@ func (e *engine) answered(s *dag.Stage, action dag.Digest) (made, bool) {
 	if a.Run == e.runID {
 		return made{Action: a}, true
 	}
-	if e.Force || (s.Cache != nil && !*s.Cache) {
+	if e.Force || (e.Record != "" && s.Provider != nil) || (s.Cache != nil && !*s.Cache) {
 		return made{}, false
 	}
 	if s.HasMaxAge && e.Now().Sub(a.Facts.EndedAt) > s.MaxAge {
@@ -389,7 +389,7 @@ func (e *engine) guilty(v *visit, r *host.Result) {
 // retriable reports whether asking again may help.
 func retriable(code dag.Code) bool {
 	switch code {
-	case dag.EAuth, dag.EQuota, dag.EReplayMiss, dag.EStore:
+	case dag.EAuth, dag.EQuota, dag.EReplayMiss, dag.EStore, dag.EPlugin:
 		return false
 	}
 	return true

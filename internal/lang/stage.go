@@ -267,10 +267,10 @@ func (l *loader) stageScheduling(s *dag.Stage, b *body) {
 	}
 	s.Volatile = b.distinctWords("volatile")
 	s.ReadsCorpus = refAttr[dag.Gate](b, "reads", "gate") != nil
-	s.Retry.Attempts = 1
+	s.Retry = dag.Retry{Attempts: 4}
 	if block := b.block("retry"); block != nil {
 		r := l.open(block, shape{may: []string{"attempts", "backoff", "max_backoff"}})
-		s.Retry = dag.Retry{Attempts: r.count("attempts", 1, 3), Backoff: r.duration("backoff"), MaxBackoff: r.duration("max_backoff")}
+		s.Retry = dag.Retry{Attempts: r.count("attempts", 1, 4), Backoff: r.duration("backoff"), MaxBackoff: r.duration("max_backoff")}
 	}
 	if block := b.block("batch"); block != nil {
 		q := l.open(block, shape{need: []string{"size"}})

@@ -88,7 +88,7 @@ func fields(in []sdk.Field) []dag.ConfigField {
 	}
 	out := make([]dag.ConfigField, len(in))
 	for i, f := range in {
-		out[i] = dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Block: fields(f.Block)}
+		out[i] = dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content, Block: fields(f.Block)}
 	}
 	return out
 }

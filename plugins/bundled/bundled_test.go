@@ -153,7 +153,7 @@ func TestDescribe(t *testing.T) {
 				}
 			}
 			for _, f := range config {
-				got.Config = append(got.Config, dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive})
+				got.Config = append(got.Config, dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content})
 			}
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(dag.PluginInfo{}, "CallsPerVisit"), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-registry +process):\n%s", diff)

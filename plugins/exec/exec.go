@@ -28,7 +28,7 @@ func Stage() sdk.Stage {
 			Config: []sdk.Field{
 				{Name: "command", Type: "list(string)", Required: true, Doc: "Program and arguments. It runs in the pipeline's directory, gets the input as JSON on stdin and prints the output as JSON on stdout. There is no shell."},
 				{Name: "exits", Type: "map(string)", Default: `{"0":"ok"}`, Doc: "The outcome of each exit status: `{ \"0\" = \"ok\", \"1\" = \"reject\" }`. Another status is the failure E_EXEC, with the last line of stderr."},
-				{Name: "files", Type: "list(string)", Default: "[]", Doc: "Globs, relative to the pipeline's directory, of the files that the command reads: scripts, word lists, models. Their content belongs to the action, so a change of one runs the stage anew."},
+				{Name: "files", Type: "list(string)", Default: "[]", Content: true, Doc: "Globs, relative to the pipeline's directory, of the files that the command reads: scripts, word lists, models. Their content belongs to the action, so a change of one runs the stage anew."},
 			},
 			Codes: []string{"E_EXEC", "E_MALFORMED", "E_DOCUMENT_SIZE"},
 		},

@@ -378,6 +378,7 @@ type ConfigField struct {
 	Sensitive     bool                   `protobuf:"varint,6,opt,name=sensitive,proto3" json:"sensitive,omitempty"`
 	IsBlock       bool                   `protobuf:"varint,7,opt,name=is_block,json=isBlock,proto3" json:"is_block,omitempty"`
 	Block         []*ConfigField         `protobuf:"bytes,8,rep,name=block,proto3" json:"block,omitempty"`
+	Content       bool                   `protobuf:"varint,9,opt,name=content,proto3" json:"content,omitempty"` // globs of files whose content belongs to the action
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -466,6 +467,13 @@ func (x *ConfigField) GetBlock() []*ConfigField {
 		return x.Block
 	}
 	return nil
+}
+
+func (x *ConfigField) GetContent() bool {
+	if x != nil {
+		return x.Content
+	}
+	return false
 }
 
 type ConfigureRequest struct {
@@ -1970,7 +1978,7 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"\fwire_version\x18\x05 \x01(\tR\vwireVersion\x12\x16\n" +
 	"\x06schema\x18\x06 \x01(\bR\x06schema\x12\x12\n" +
 	"\x04seed\x18\a \x01(\bR\x04seed\x12\"\n" +
-	"\fcapabilities\x18\b \x03(\tR\fcapabilities\"\xed\x01\n" +
+	"\fcapabilities\x18\b \x03(\tR\fcapabilities\"\x87\x02\n" +
 	"\vConfigField\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
@@ -1979,7 +1987,8 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"\x03doc\x18\x05 \x01(\tR\x03doc\x12\x1c\n" +
 	"\tsensitive\x18\x06 \x01(\bR\tsensitive\x12\x19\n" +
 	"\bis_block\x18\a \x01(\bR\aisBlock\x125\n" +
-	"\x05block\x18\b \x03(\v2\x1f.penstock.plugin.v1.ConfigFieldR\x05block\"\xb4\x01\n" +
+	"\x05block\x18\b \x03(\v2\x1f.penstock.plugin.v1.ConfigFieldR\x05block\x12\x18\n" +
+	"\acontent\x18\t \x01(\bR\acontent\"\xb4\x01\n" +
 	"\x10ConfigureRequest\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\tR\x05stage\x12\x16\n" +
 	"\x06config\x18\x02 \x01(\fR\x06config\x12#\n" +

@@ -129,7 +129,7 @@ func fields(in []Field) []*proto.ConfigField {
 	for i, f := range in {
 		out[i] = &proto.ConfigField{
 			Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc,
-			Sensitive: f.Sensitive, IsBlock: f.Block != nil, Block: fields(f.Block),
+			Sensitive: f.Sensitive, Content: f.Content, IsBlock: f.Block != nil, Block: fields(f.Block),
 		}
 	}
 	return out
