@@ -82,11 +82,7 @@ func (g *Gate) evaluate(ctx context.Context, e *Evaluation) (err error) {
 		return err
 	}
 	c := e.c
-	scope, err := g.newScope(c)
-	if err != nil {
-		return err
-	}
-	j := &judgement{g: g, c: c, scope: scope, findings: append([]dag.Finding(nil), c.Findings...)}
+	j := &judgement{g: g, c: c, scope: g.newScope(c), findings: append([]dag.Finding(nil), c.Findings...)}
 	e.j = j
 	if c.Stop != nil {
 		return g.lookUp(e, stopDigest(c.Stop))
@@ -305,7 +301,7 @@ func (j *judgement) set(i int, check *check, r result) {
 		Name: check.name, Kind: spec.Kind, Code: spec.Code, State: r.state.String(), Shadow: shadow,
 		Figure: r.figure, Evidence: r.evidence, Details: r.details,
 	}
-	j.scope.checks[check.name] = foundDoc(r)
+	j.scope.checks[check.name] = r
 	if r.state == held || r.state == notApplicable {
 		return
 	}
@@ -350,19 +346,17 @@ func (j *judgement) fork() *judgement {
 }
 
 // foundDoc is checks.<name>.
-func foundDoc(r result) dag.Doc {
+func foundDoc(r result) (dag.Doc, error) {
 	row := map[string]any{"state": r.state.String()}
-	for name, value := range r.found {
-		row[name] = value
-	}
+	maps.Copy(row, r.found)
 	if r.figure != nil {
 		row["figure"] = *r.figure
 	}
 	line, err := rowOf(row)
 	if err != nil {
-		return dag.Doc{} // null: whoever reads it sees that nothing is known
+		return dag.Doc{}, err
 	}
-	return dag.Doc{Bytes: line[:len(line)-1]}
+	return dag.Doc{Bytes: line[:len(line)-1]}, nil
 }
 
 // triage merges the findings: the most severe wins, on a tie the earlier. A word

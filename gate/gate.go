@@ -42,6 +42,7 @@ type Gate struct {
 	spec    *dag.Gate
 	digest  dag.Digest
 	checks  []*check
+	run     dag.Doc // what expressions read as `run`
 	ledger  *ledger
 	breaker *breakers
 
@@ -100,6 +101,9 @@ func open(ctx context.Context, o Options, at func(point string)) (*Gate, error) 
 	}
 	var err error
 	if g.checks, err = compileChecks(o.Gate); err != nil {
+		return nil, &dag.Error{Op: "open the gate", Kind: dag.KindConfig, Err: err}
+	}
+	if g.run, err = runDoc(o); err != nil {
 		return nil, &dag.Error{Op: "open the gate", Kind: dag.KindConfig, Err: err}
 	}
 	g.ledger = newLedger(o.Dir, o.Gate)

@@ -17,27 +17,31 @@ type scope struct {
 	members map[string]dag.Doc
 	visits  map[string]dag.Doc // by stage; filled on demand
 	facts   []dag.VisitFacts
-	checks  map[string]dag.Doc // what the checks found, by name
+	checks  map[string]result // what the checks came to, by name
 	bucket  dag.Doc
 	run     dag.Doc
 }
 
-func (g *Gate) newScope(c *Candidate) (*scope, error) {
-	s := &scope{
+func (g *Gate) newScope(c *Candidate) *scope {
+	return &scope{
 		base: c.Scope, load: c.Load, facts: c.Facts,
 		members: make(map[string]dag.Doc, len(g.spec.Candidate)),
-		checks:  make(map[string]dag.Doc, len(g.checks)),
+		checks:  make(map[string]result, len(g.checks)),
 		bucket:  dag.Doc{Bytes: canon.Quote(nil, c.Bucket)},
+		run:     g.run,
 	}
+}
+
+// runDoc is `run`.
+func runDoc(o Options) (dag.Doc, error) {
 	run, err := rowOf(struct {
 		ID        string `json:"id"`
 		StartedAt string `json:"started_at"`
-	}{g.o.RunID, timestamp(g.o.StartedAt)})
+	}{o.RunID, timestamp(o.StartedAt)})
 	if err != nil {
-		return nil, err
+		return dag.Doc{}, err
 	}
-	s.run = dag.Doc{Bytes: run[:len(run)-1]}
-	return s, nil
+	return dag.Doc{Bytes: run[:len(run)-1]}, nil
 }
 
 // Lookup implements dag.Scope.
@@ -46,7 +50,11 @@ func (s *scope) Lookup(name dag.Name) (dag.Doc, error) {
 	case name.Root == "visit" && name.Member != "":
 		return s.visit(name.Member)
 	case name.Root == "checks" && name.Member != "":
-		return s.checks[name.Member], nil
+		r, ok := s.checks[name.Member]
+		if !ok {
+			return dag.Doc{}, nil
+		}
+		return foundDoc(r)
 	case name == dag.Name{Root: "bucket"}:
 		return s.bucket, nil
 	case name == dag.Name{Root: "run"}:
