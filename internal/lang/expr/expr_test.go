@@ -130,3 +130,23 @@ func TestPlainNameKeepsItsDocument(t *testing.T) {
 type fixed struct{ doc dag.Doc }
 
 func (f fixed) Lookup(dag.Name) (dag.Doc, error) { return f.doc, nil }
+
+// TestOrderOfReading: where names stand in a document, and whether they are in
+// canonical order, does not matter to what is read.
+func TestOrderOfReading(t *testing.T) {
+	x := compile(t, `[origin.b, origin.c, origin.a, origin.d.x, origin.c, origin.e == null ? 1 : 2]`, WantDocument)
+	for _, text := range []string{
+		`{"a":1,"b":2,"c":3,"d":{"x":4},"e":null}`,
+		`{"e":null,"d":{"x":4},"c":3,"b":2,"a":1}`,
+		`{"c":3,"e":null,"a":1,"d":{"x":4},"b":2}`,
+	} {
+		got, err := x.Doc(fixed{dag.NewDoc([]byte(text))})
+		if err != nil || string(got.Bytes) != `[2,3,1,4,3,1]` {
+			t.Errorf("%s: %s, %v", text, got.Bytes, err)
+		}
+	}
+	_, err := x.Doc(fixed{dag.NewDoc([]byte(`{"a":1,"b":2,"c":3,"d":{"y":4},"e":null}`))})
+	if want := `E_EXPR: p.hcl:1,41: origin.d has no attribute "x" here. If it may be absent, write get(origin.d, "x", DEFAULT). Did you mean "y"?`; err == nil || err.Error() != want {
+		t.Error(err)
+	}
+}

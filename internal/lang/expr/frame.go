@@ -26,6 +26,10 @@ type frame struct {
 type slot struct {
 	doc    dag.Doc
 	loaded bool
+	// Names of an object are in order, and conditions read them often in that
+	// order too: a search for a later name begins where the last one ended.
+	last string // the attribute that was found last
+	next int    // where the name after it begins
 }
 
 func newFrame(s dag.Scope, names []dag.Name, seen *[]dag.Seen) *frame {
@@ -79,7 +83,7 @@ func (f *frame) read(p *path) (raw []byte, prob *problem, ok bool) {
 	if !ok {
 		return nil, nil, false
 	}
-	raw, prob = follow(b, p.steps)
+	raw, prob = f.docs[p.slot].follow(b, p.steps)
 	if f.seen != nil {
 		if prob != nil {
 			f.note(p.text, rawNull)
@@ -88,6 +92,27 @@ func (f *frame) read(p *path) (raw []byte, prob *problem, ok bool) {
 		}
 	}
 	return raw, prob, prob == nil
+}
+
+// follow takes steps in a document, and remembers where the first one led.
+func (s *slot) follow(b []byte, steps []step) ([]byte, *problem) {
+	if len(steps) == 0 || steps[0].isIndex {
+		return follow(b, steps)
+	}
+	from := 1
+	if s.next > 0 && s.next < len(b) && steps[0].attr > s.last {
+		from = s.next
+	}
+	value, next, ok := memberFrom(b, steps[0].quoted, from)
+	if !ok || value == nil { // not there, or the names are not in order: look at all, and say what is wrong
+		return follow(b, steps)
+	}
+	s.last, s.next = steps[0].attr, next
+	raw, prob := follow(value, steps[1:])
+	if prob != nil {
+		prob.at++
+	}
+	return raw, prob
 }
 
 // readSoft is read as get does it: only the first hard steps must be there.

@@ -100,45 +100,52 @@ func skipNested(b []byte, i int) int {
 }
 
 // member gives the value of a name, quoted as in canonical form, in an object;
-// nil: it has no such name. ok is false where b is broken. It is eachMember
-// written out: a call for each member is half of its cost.
+// nil: it has no such name. ok is false where b is broken.
 func member(b, quoted []byte) (value []byte, ok bool) {
+	value, _, ok = memberFrom(b, quoted, 1)
+	return value, ok
+}
+
+// memberFrom is member that begins at the name at index i, and tells the index
+// of the next name. It is eachMember written out: a call for each member is half
+// of its cost.
+func memberFrom(b, quoted []byte, i int) (value []byte, next int, ok bool) {
 	if len(b) < 2 || b[0] != '{' {
-		return nil, false
+		return nil, 0, false
 	}
 	if b[1] == '}' {
-		return nil, len(b) == 2
+		return nil, 0, len(b) == 2
 	}
-	for i := 1; i < len(b); {
+	for i < len(b) {
 		if b[i] != '"' {
-			return nil, false
+			return nil, 0, false
 		}
 		found := bytes.HasPrefix(b[i:], quoted)
 		end := i + len(quoted)
 		if !found {
 			if end = skipString(b, i); end < 0 {
-				return nil, false
+				return nil, 0, false
 			}
 		}
 		if end >= len(b) || b[end] != ':' {
-			return nil, false
+			return nil, 0, false
 		}
 		valueEnd := skipValue(b, end+1)
 		if valueEnd < 0 || valueEnd >= len(b) {
-			return nil, false
+			return nil, 0, false
 		}
 		if found {
-			return b[end+1 : valueEnd], true
+			return b[end+1 : valueEnd], valueEnd + 1, true
 		}
 		if b[valueEnd] == '}' {
-			return nil, valueEnd == len(b)-1
+			return nil, 0, valueEnd == len(b)-1
 		}
 		if b[valueEnd] != ',' {
-			return nil, false
+			return nil, 0, false
 		}
 		i = valueEnd + 1
 	}
-	return nil, false
+	return nil, 0, false
 }
 
 // eachMember calls f with the quoted name and the value of each member of an
