@@ -14,7 +14,7 @@ func (c *command) graphCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph",
 		Short: "Draw the pipeline: DOT, Mermaid, JSON or SVG",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if c.json {
 				format = "json"

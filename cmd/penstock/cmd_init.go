@@ -19,7 +19,7 @@ func (c *command) initCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "init",
 		Short: "Make a small working pipeline in an empty folder",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(*cobra.Command, []string) error { return c.init() },
 	}
 }

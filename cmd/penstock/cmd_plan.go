@@ -17,7 +17,7 @@ func (c *command) planCommand() *cobra.Command {
 		Use:   "plan",
 		Short: "Print what a run would do, and write nothing",
 		Long:  "Print, stage by stage, what a run would answer from staging/, what it would visit, and what\ndepends on that; and how many completions it would ask for at most. Nothing is written.",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.plan(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()

@@ -35,7 +35,7 @@ func (c *command) runCommand() *cobra.Command {
 		Use:   "run",
 		Short: "Run the pipeline: do what is not done yet",
 		Long:  "Run the pipeline on every item that is not finished. What an earlier run did, or paid for,\nis answered from staging/; a second run of the same thing does nothing.",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.dryRun {
 				return c.plan(cmd.Context(), f)

@@ -20,7 +20,7 @@ func (c *command) showCommand() *cobra.Command {
 		Use:   "show ITEM | DIGEST",
 		Short: "Print an item's trail, or an artifact",
 		Long:  "Print the trail of an item: every visit, every route decision with what it read, and the end.\nGiven the start of a digest (12 hex digits or more), print that artifact.",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("an item's key, or the start of a digest"),
 		RunE:  func(_ *cobra.Command, args []string) error { return c.show(args[0]) },
 	}
 }

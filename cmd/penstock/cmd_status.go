@@ -17,7 +17,7 @@ func (c *command) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
 		Short: "Print the last runs, and the items that did not end accepted",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(*cobra.Command, []string) error { return c.status() },
 	}
 }

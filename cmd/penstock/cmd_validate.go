@@ -9,7 +9,7 @@ func (c *command) validateCommand() *cobra.Command {
 		Use:   "validate",
 		Short: "Check and prove the pipeline without running anything",
 		Long:  "Check the pipeline's files and prove its graph: types, routes, outcomes, codes, reachability,\ntermination, invariants and independence. No stage runs; bundled plugins are not started.",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			graph, err := c.load(cmd.Context(), false, true)
 			if err != nil || c.json {

@@ -11,7 +11,7 @@ func (c *command) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE: func(*cobra.Command, []string) error {
 			revision := ""
 			if info, ok := debug.ReadBuildInfo(); ok {

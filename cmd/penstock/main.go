@@ -123,6 +123,24 @@ func (c *command) root() *cobra.Command {
 	return root
 }
 
+// noArgs is for verbs that take flags alone.
+func noArgs(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return usage("%q: `%s` takes flags only; `%s --help` lists them", args[0], cmd.CommandPath(), cmd.CommandPath())
+	}
+	return nil
+}
+
+// oneArg is for verbs that take one thing, which is told in words.
+func oneArg(what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return usage("`%s` takes one thing: %s", cmd.CommandPath(), what)
+		}
+		return nil
+	}
+}
+
 // usage is a mistake in the command's words.
 func usage(format string, args ...any) error {
 	return &dag.Error{Op: "penstock", Kind: dag.KindConfig, Err: fmt.Errorf(format, args...)}

@@ -35,6 +35,9 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"checkout": checkout,
+			"exits":    exits,
+			"mask":     mask,
+			"replace":  replace,
 			"snapshot": snapshot,
 		},
 	})

@@ -3,11 +3,15 @@ package main
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -43,6 +47,65 @@ func copyFile(from, to string) error {
 		return err
 	}
 	return os.WriteFile(to, content, 0o644)
+}
+
+// exits runs a program and asks for its exit status: exits STATUS PROGRAM ARG...
+// What it printed is compared as after exec.
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: exits STATUS PROGRAM ARG...")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	if err := ts.Exec(args[1], args[2:]...); err != nil {
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			ts.Fatalf("%s: %v", args[1], err)
+		}
+		got = exit.ExitCode()
+	}
+	if got != want {
+		ts.Fatalf("%s exits %d, not %d", strings.Join(args[1:], " "), got, want)
+	}
+}
+
+// replace changes a text that stands in a file exactly once: replace FILE OLD NEW.
+func replace(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 3 {
+		ts.Fatalf("usage: replace FILE OLD NEW")
+	}
+	text := ts.ReadFile(args[0])
+	if n := strings.Count(text, args[1]); n != 1 {
+		ts.Fatalf("%s has %q %d times, not once", args[0], args[1], n)
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Replace(text, args[1], args[2], 1)), 0o644))
+}
+
+// masks are what differs from run to run, each with the word that stands for it.
+var masks = []struct {
+	is   *regexp.Regexp
+	word string
+}{
+	{regexp.MustCompile(`\b\d{8}T\d{6}Z-[0-9a-f]{6}\b`), "RUN"},
+	{regexp.MustCompile(`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z?`), "TIME"},
+	{regexp.MustCompile(`\b[0-9a-f]{32}([0-9a-f]{32})?\b`), "DIGEST"},
+}
+
+func masked(text string) string {
+	for _, m := range masks {
+		text = m.is.ReplaceAllString(text, m.word)
+	}
+	return text
+}
+
+// mask replaces run ids, times and digests in a file, or in what was printed
+// last, by words, so that the rest can be compared: mask FROM TO.
+func mask(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: mask FROM TO")
+	}
+	ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(masked(ts.ReadFile(args[0]))), 0o644))
 }
 
 // snapshot writes the digests of all files below a folder to a file, so that a
