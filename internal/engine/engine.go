@@ -83,6 +83,7 @@ type engine struct {
 	visits   map[uint64]*visit
 	inflight map[dag.Digest]*visit
 	lastID   uint64
+	scratch  []byte // for one output at a time
 	running  int // visits submitted and not answered
 	retries  int // visits that wait for their next attempt
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -253,9 +254,15 @@ func (e *engine) record(v *visit, r *host.Result) (made, error) {
 // output checks a plugin's document: strict JSON, the stage's schema, and
 // without what the stage calls volatile.
 func (e *engine) output(s *dag.Stage, r *host.Result, a *staging.Action) (dag.Doc, *dag.Failure) {
-	canonical, err := canon.Canonical(make([]byte, 0, len(r.Output)), r.Output)
+	canonical, err := canon.Canonical(e.scratch[:0], r.Output)
 	if err != nil {
 		return dag.Doc{}, dag.Fail(dag.EOutput, "the output is not one strict JSON document: %v", err)
+	}
+	e.scratch = canonical
+	if bytes.Equal(canonical, r.Output) {
+		canonical = r.Output // the plugin wrote it so: no copy is needed
+	} else {
+		canonical = bytes.Clone(canonical)
 	}
 	if s.Schema != nil {
 		if err := s.Schema.Validate(canonical); err != nil {
