@@ -39,13 +39,20 @@ func (c *wordsCheck) judge(s *scope) (result, error) {
 	found := map[string]any{"words": n}
 	switch {
 	case n < c.least:
-		r := refused("", "the text has %d words, at least %d are asked for", n, c.least).withFigure(n)
+		r := refused("", "the text has %s, at least %d are asked for", wordCount(n), c.least).withFigure(n)
 		r.found = found
 		return r, nil
 	case !c.unbounded && n > c.most:
-		r := refused("", "the text has %d words, at most %d are allowed", n, c.most).withFigure(n)
+		r := refused("", "the text has %s, at most %d are allowed", wordCount(n), c.most).withFigure(n)
 		r.found = found
 		return r, nil
 	}
 	return passed(found).withFigure(n), nil
+}
+
+func wordCount(n int) string {
+	if n == 1 {
+		return "1 word"
+	}
+	return fmt.Sprintf("%d words", n)
 }

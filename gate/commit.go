@@ -266,6 +266,10 @@ func (g *Gate) commitDry(live []*request) error {
 	}
 	if g.dry == nil {
 		g.dry = g.newBatch()
+		if err := g.dry.takePending(osDisk{g.o.Dir}); err != nil {
+			g.dry = nil
+			return err
+		}
 	}
 	b := g.dry
 	for _, r := range live {

@@ -262,3 +262,28 @@ func TestFourProcessesAtOnce(t *testing.T) {
 	}
 	finish(t, dir)
 }
+
+// A dry run after a crash mends nothing and yet knows what was committed.
+func TestDryRunAfterCrash(t *testing.T) {
+	dir := t.TempDir()
+	cmd, _ := startChild(t, dir, "committed:1", 1)
+	if err := cmd.Wait(); !killed(err) {
+		t.Fatal(err)
+	}
+	before := tree(t, dir)
+	o := options(t, dir, crashGate())
+	o.Pipeline, o.DryRun = "crash", true
+	g := mustOpen(t, o)
+	known := 0
+	for i := range crashItems + crashStops {
+		if judge(t, g, crashCandidate(i))[0].Known {
+			known++
+		}
+	}
+	if known != 5 {
+		t.Errorf("%d verdicts are known, 5 were committed", known)
+	}
+	if len(tree(t, dir)) != len(before) {
+		t.Error("the dry run wrote")
+	}
+}

@@ -270,3 +270,13 @@ func lines(t testing.TB, dir, path string) []string {
 }
 
 func inDir(dir, path string) string { return filepath.Join(dir, path) }
+
+// reads is an expression that says which names it reads.
+type reads struct {
+	*fn
+	names []dag.Name
+}
+
+func (r reads) Names() []dag.Name { return r.names }
+
+func jsonPointer(name string) jsontext.Pointer { return jsontext.Pointer("").AppendToken(name) }

@@ -1,0 +1,79 @@
+package gate
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-run/penstock/dag"
+)
+
+// takePending takes in the rows of batches that a dead process committed and did
+// not write: a dry run mends nothing, and must not promise what is there already.
+func (b *batch) takePending(d disk) error {
+	f, err := d.open(journalPath, false)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.size()
+	if err != nil {
+		return err
+	}
+	head := make([]byte, headerSize)
+	if size < headerSize || readFull(f, head, 0) != nil {
+		return nil
+	}
+	epoch, ok := decodeHeader(head)
+	for off := int64(headerSize); ok; {
+		r, end, err := readRecord(f, off, size)
+		if err != nil || r.epoch != epoch {
+			return nil // the end of what is committed
+		}
+		for _, w := range r.writes {
+			b.takeRows(w)
+		}
+		off = end
+	}
+	return nil
+}
+
+// takeRows takes in rows whether they are in their file or not: what is found
+// twice is found the same.
+func (b *batch) takeRows(w write) {
+	for line := range bytes.Lines(w.data) {
+		if w.path != b.g.spec.Corpus.Evidence {
+			var row decisionRow
+			if json.Unmarshal(line, &row) == nil && row.AcceptKey != "" {
+				b.takeVerdict(row.AcceptKey, &Verdict{
+					End: row.End, Codes: row.Codes, Findings: row.Findings, Details: row.Detail, Message: row.Message, Known: true,
+				})
+			}
+			continue
+		}
+		var row evidenceRow
+		if json.Unmarshal(line, &row) != nil {
+			continue
+		}
+		b.takeVerdict(row.AcceptKey, &Verdict{End: dag.Accepted, Record: row.ID, Known: true})
+		if digest, err := dag.ParseDigest(row.Digest); err == nil {
+			b.ids[row.ID] = digest
+		}
+		for _, text := range row.Keys {
+			if k, err := parseKey(text); err == nil {
+				b.uniques[k] = row.ID
+			}
+		}
+	}
+}
+
+func (b *batch) takeVerdict(acceptKey string, v *Verdict) {
+	if k, err := parseKey(acceptKey); err == nil {
+		b.accepts[k] = v
+	}
+}

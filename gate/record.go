@@ -1,0 +1,112 @@
+package gate
+
+import (
+	"fmt"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/canon"
+)
+
+// recordParts is a record as far as it is known before the locks.
+type recordParts struct {
+	path     string // of its data file
+	id       string
+	line     []byte // with its line feed
+	digest   dag.Digest
+	evidence []byte // of evidence_record; nil: it reads a locked check, or there is none
+	late     bool   // evidence_record is evaluated under the locks
+	keys     []key
+}
+
+// makeRecord evaluates what goes into the corpus. Whatever cannot be made is a
+// failure of the candidate.
+func (j *judgement) makeRecord() error {
+	record, err := j.makeParts()
+	if err != nil {
+		return j.content(err)
+	}
+	j.record = record
+	return nil
+}
+
+func (j *judgement) makeParts() (*recordParts, error) {
+	corpus := j.g.spec.Corpus
+	r := &recordParts{}
+	var err error
+	if r.path, err = corpus.Data.Text(j.scope); err != nil {
+		return nil, fmt.Errorf("corpus.data: %w", err)
+	}
+	if err := usablePath(r.path); err != nil {
+		return nil, dag.Fail(dag.EBucket, "corpus.data: %v", err)
+	}
+	if r.path == corpus.Evidence || r.path == j.g.spec.Rejections || r.path == verdictsPath || r.path == breakersPath || r.path == reviewPath {
+		return nil, dag.Fail(dag.EBucket, "corpus.data: %s is another file of the corpus", r.path)
+	}
+	doc, err := j.scope.doc(corpus.Record)
+	if err != nil {
+		return nil, fmt.Errorf("corpus.record: %w", err)
+	}
+	canonical, err := canon.Canonical(nil, doc.Bytes)
+	if err != nil {
+		return nil, dag.Fail(dag.EExpr, "corpus.record: %v", err)
+	}
+	if r.id, err = j.recordID(canonical); err != nil {
+		return nil, err
+	}
+	if r.line, err = recordLine(canonical, r.id); err != nil {
+		return nil, err
+	}
+	r.digest = dag.Sum(r.line[:len(r.line)-1])
+	for _, done := range j.states {
+		r.keys = append(r.keys, done.result.keys...)
+	}
+	if corpus.EvidenceRecord == nil {
+		return r, nil
+	}
+	for _, name := range corpus.EvidenceRecord.Names() {
+		r.late = r.late || name.Root == "checks" && j.isLocked(name.Member)
+	}
+	if !r.late {
+		r.evidence, err = j.makeEvidence()
+	}
+	return r, err
+}
+
+func (j *judgement) isLocked(name string) bool {
+	for _, check := range j.g.checks {
+		if check.name == name && check.phase == dag.Locked {
+			return true
+		}
+	}
+	return false
+}
+
+func (j *judgement) makeEvidence() ([]byte, error) {
+	doc, err := j.scope.doc(j.g.spec.Corpus.EvidenceRecord)
+	if err != nil {
+		return nil, fmt.Errorf("corpus.evidence_record: %w", err)
+	}
+	if !isObject(doc.Bytes) {
+		return nil, dag.Fail(dag.EExpr, "corpus.evidence_record is not an object")
+	}
+	return doc.Bytes, nil
+}
+
+// recordID is the id of a record: as the corpus declares it, else the record's
+// own, else the first 16 hex digits of the record's digest.
+func (j *judgement) recordID(record []byte) (string, error) {
+	if j.g.spec.Corpus.ID == nil {
+		if own, found, err := member(record, "id"); err == nil && found && isText(own) {
+			return unquote(own)
+		}
+		return dag.Sum(record).String()[:16], nil
+	}
+	id, err := j.g.spec.Corpus.ID.Text(j.scope)
+	if err != nil {
+		return "", fmt.Errorf("corpus.id: %w", err)
+	}
+	if id == "" {
+		return "", dag.Fail(dag.EExpr, "corpus.id is empty")
+	}
+	return id, nil
+}
