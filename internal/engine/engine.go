@@ -96,6 +96,7 @@ type engine struct {
 
 	ready   []*item
 	events  chan any
+	closed  chan struct{} // nobody hears events any more
 	tally   Tally
 	stop    stopping
 	lastOut time.Time
@@ -159,7 +160,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	e := &engine{
 		Options: o, started: o.Now().UTC(),
 		visits: map[uint64]*visit{}, inflight: map[dag.Digest]*visit{},
-		buckets: map[string]*bucket{}, events: make(chan any, 256), hostCtx: ctx,
+		buckets: map[string]*bucket{}, events: make(chan any, 256), closed: make(chan struct{}), hostCtx: ctx,
 		items: lookahead{most: max(1024, 4*o.Jobs)}, planning: planned,
 	}
 	planning := planned != nil
@@ -178,7 +179,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	}
 	e.host = host.New(host.Options{
 		Dir: o.Dir, RunID: e.runID, Self: o.Self, Bundled: o.Bundled, Memo: o.Memo, Version: o.Version, Log: e.pluginLog,
-		Complete: e.complete, Deliver: func(results []host.Result) { e.events <- results },
+		Complete: e.complete, Deliver: func(results []host.Result) { e.send(results) },
 	})
 	e.completions, err = e.openCompletions(planning)
 	if err != nil {
@@ -281,6 +282,14 @@ type (
 	}
 	retryNow struct{ visit *visit }
 )
+
+// send tells the loop something, from any goroutine.
+func (e *engine) send(ev any) {
+	select {
+	case e.events <- ev:
+	case <-e.closed:
+	}
+}
 
 func (e *engine) handle(ev any) {
 	switch ev := ev.(type) {

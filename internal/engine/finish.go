@@ -124,21 +124,10 @@ func (e *engine) parkOpen() {
 
 // close lets everything go. What is left in the store's buffers is written.
 func (e *engine) close(ctx context.Context) error {
+	close(e.closed) // results that nobody waits for any more hold nobody up
 	var errs []error
 	if e.host != nil {
-		// Results that nobody waits for any more must not hold the host up.
-		done := make(chan struct{})
-		go func() {
-			for {
-				select {
-				case <-e.events:
-				case <-done:
-					return
-				}
-			}
-		}()
 		errs = append(errs, e.host.Close(context.WithoutCancel(ctx)))
-		close(done)
 	}
 	if e.gate != nil {
 		errs = append(errs, e.gate.Close())

@@ -18,7 +18,7 @@ func (e *engine) toGate(it *item, step dag.Step) {
 	}
 	c := e.candidate(it, step)
 	e.judging++
-	go func() { e.events <- evaluated{it, e.gate.Evaluate(e.hostCtx, c)} }()
+	go func() { e.send(evaluated{it, e.gate.Evaluate(e.hostCtx, c)}) }()
 }
 
 // candidate is what the gate may know of an item: nothing of stages but their
@@ -65,7 +65,7 @@ func (e *engine) commit() {
 	go func() {
 		// What is committed stands, whatever is cancelled meanwhile.
 		verdicts, err := e.gate.Commit(context.WithoutCancel(e.hostCtx), evaluations)
-		e.events <- committed{batch, verdicts, err}
+		e.send(committed{batch, verdicts, err})
 	}()
 }
 

@@ -32,9 +32,10 @@ type StagePlan struct {
 	Calls    *int   `json:"max_calls"` // nil: no bound is known; 0 for a stage that asks nobody
 }
 
-// GatePlan is what would come to the gate: Decide is sure to be decided anew,
-// Depends may come.
+// GatePlan is what would come to the gate: a verdict of Reuse is on record,
+// Decide is sure to be decided anew, Depends may come.
 type GatePlan struct {
+	Reuse   int `json:"reuse"`
 	Decide  int `json:"decide"`
 	Depends int `json:"depends"` // items on their way to a visit
 }
@@ -115,8 +116,15 @@ func (p *Planned) visit(e *engine, it *item, s *dag.Stage) {
 	p.Gate.Depends++
 }
 
-// gate notes an item that a run would hand to the gate.
-func (p *Planned) gate(*engine, *item, dag.Step) { p.Gate.Decide++ }
+// gate notes an item that a run would hand to the gate, and whether the gate
+// has its verdict on record.
+func (p *Planned) gate(e *engine, it *item, step dag.Step) {
+	if e.gate.Evaluate(e.hostCtx, e.candidate(it, step)).Known() {
+		p.Gate.Reuse++
+		return
+	}
+	p.Gate.Decide++
+}
 
 // total works out how many completions a run may ask for.
 func (p *Planned) total(g *dag.Graph) {

@@ -410,25 +410,26 @@ func (e *engine) abandon(v *visit, err error) {
 	}
 }
 
-// stageError names the stage, and lets a provider without quota or credentials
-// end the run.
+// stageError names the stage once, and lets a provider without quota or
+// credentials end the run.
 func stageError(s *dag.Stage, err error) error {
-	kind := dag.KindOf(err)
+	named := &dag.Error{Op: "stage", Subject: s.Name, Kind: dag.KindOf(err), Err: err}
 	var cause *dag.Error
-	var code dag.Code
-	var hint string
 	if errors.As(err, &cause) {
-		code, hint = cause.Code, cause.Hint
+		named.Code, named.Hint = cause.Code, cause.Hint
+		if cause.Subject == s.Name && cause.Err != nil {
+			named.Err = cause.Err
+		}
 	}
-	if code == dag.EAuth || code == dag.EQuota {
-		kind = dag.KindStopped
+	if named.Code == dag.EAuth || named.Code == dag.EQuota {
+		named.Kind = dag.KindStopped
 	}
-	return &dag.Error{Op: "stage", Subject: s.Name, Kind: kind, Code: code, Hint: hint, Err: err}
+	return named
 }
 
 func (e *engine) later(v *visit, wait time.Duration) {
 	e.retries++
-	time.AfterFunc(wait, func() { e.events <- retryNow{v} })
+	time.AfterFunc(wait, func() { e.send(retryNow{v}) })
 }
 
 // backoff is full jitter over a doubling bound, never less than what the
