@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"os"
 	"path/filepath"
 	"testing"
@@ -9,6 +10,10 @@ import (
 
 	"github.com/penstock-run/penstock/internal/host"
 )
+
+// update writes what commands print into the scripts and the README, for a person to
+// look through: go test ./cmd/penstock -update
+var update = flag.Bool("update", false, "write what is printed into scripts and README")
 
 // TestMain makes the test binary penstock itself, so that scripts run real
 // processes: the command, and the plugins that it starts.
@@ -29,6 +34,7 @@ func TestScripts(t *testing.T) {
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("REPO", root)
 			return nil
