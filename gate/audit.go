@@ -126,7 +126,7 @@ const (
 
 // journal looks for batches that are committed and not in their files.
 func (a *audit) journal() error {
-	f, err := a.d.open(journalPath, false)
+	f, err := a.d.openRead(journalPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -159,7 +159,7 @@ func (a *audit) journal() error {
 }
 
 func (a *audit) holds(w write) bool {
-	f, err := a.d.open(w.path, false)
+	f, err := a.d.openRead(w.path)
 	if err != nil {
 		return false
 	}
@@ -348,7 +348,7 @@ func (a *audit) states() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(st.Files)) {
 		left := st.Files[name]
-		f, err := a.d.open(name, false)
+		f, err := a.d.openRead(name)
 		if errors.Is(err, fs.ErrNotExist) {
 			a.fault(name, 0, hintEdited, "the file had %d bytes and is gone", left.Size)
 			continue

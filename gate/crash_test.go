@@ -232,7 +232,7 @@ func TestKillFourProcessesAtRandom(t *testing.T) {
 				var all []running
 				for i := range 4 {
 					cmd, out := startChild(t, dir, "", wave*4+i)
-					kill := time.AfterFunc(time.Duration(random.IntN(60))*time.Millisecond, func() { _ = cmd.Process.Kill() })
+					kill := time.AfterFunc(time.Duration(random.IntN(200))*time.Millisecond, func() { _ = cmd.Process.Kill() })
 					all = append(all, running{cmd, out, kill})
 				}
 				for _, r := range all {

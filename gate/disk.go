@@ -57,6 +57,17 @@ func (d osDisk) open(path string, create bool) (diskFile, error) {
 	return &osFile{f, full}, nil
 }
 
+// openRead opens a file that is only looked at, perhaps on a disk that is not
+// writable.
+func (d osDisk) openRead(path string) (diskFile, error) {
+	full := filepath.Join(d.dir, path)
+	f, err := os.Open(full)
+	if err != nil {
+		return nil, err
+	}
+	return &osFile{f, full}, nil
+}
+
 func (d osDisk) read(path string) ([]byte, error) { return os.ReadFile(filepath.Join(d.dir, path)) }
 
 func (d osDisk) replace(path string, data []byte) error {

@@ -12,8 +12,8 @@ import (
 
 // takePending takes in the rows of batches that a dead process committed and did
 // not write: a dry run mends nothing, and must not promise what is there already.
-func (b *batch) takePending(d disk) error {
-	f, err := d.open(journalPath, false)
+func (b *batch) takePending(d osDisk) error {
+	f, err := d.openRead(journalPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

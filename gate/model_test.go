@@ -128,7 +128,7 @@ func (f *modelFile) apply(content []byte, op modelOp) []byte {
 func (f *modelFile) do(op modelOp) error {
 	if err := f.disk.step(); err != nil {
 		// The power may go in the middle of a write.
-		if op.data != nil && len(op.data) > 1 {
+		if len(op.data) > 1 {
 			op.data = op.data[:len(op.data)/2]
 			f.ops = append(f.ops, op)
 		}

@@ -44,7 +44,7 @@ func parse(raw string) (address, error) {
 	}
 	rest, ok = strings.CutPrefix(rest, "//")
 	if !ok {
-		return a, fmt.Errorf("the URL has no // after %s:", a.scheme)
+		return a, fmt.Errorf("the URL has no // after its scheme %s", a.scheme)
 	}
 	authority, rest := cutAny(rest, `/?#\`)
 	rest, _, _ = strings.Cut(rest, "#")
