@@ -35,7 +35,8 @@ type Options struct {
 	// the visit. It is called in a goroutine of its own.
 	Complete func(context.Context, *dag.Stage, *proto.CompletionRequest) *proto.CompletionReply
 	// Deliver takes results in batches, from several goroutines at once and
-	// never from inside Submit. While it blocks, so does the plugin's stream.
+	// never from inside Submit. While it blocks, so does the plugin's stream, and
+	// so does Close.
 	Deliver func([]Result)
 
 	StartTimeout time.Duration // until the handshake; 0: 10 s
@@ -188,8 +189,8 @@ func (h *Host) Prepare(ctx context.Context, stage *dag.Stage) error {
 }
 
 // Close stops every process: first kindly, after the grace by force, at once
-// when the context ends. Tasks without a Result get one. The folders and
-// sockets of the run are removed.
+// when the context ends. Tasks without a Result get one before it returns. The
+// folders and sockets of the run are removed.
 func (h *Host) Close(ctx context.Context) error {
 	h.mu.Lock()
 	h.closed = true

@@ -60,7 +60,7 @@ func (h *Host) launch(s *slot) (*process, *dag.Error) {
 		return nil, h.startError(s.plugin, err)
 	}
 	h.warnConfinement()
-	var r *run
+	r := newRun(h, s, t)
 	client := plugin.NewClient(&plugin.ClientConfig{
 		HandshakeConfig: plugin.HandshakeConfig{
 			ProtocolVersion: proto.Version, MagicCookieKey: proto.CookieKey, MagicCookieValue: proto.CookieValue,
@@ -74,11 +74,11 @@ func (h *Host) launch(s *slot) (*process, *dag.Error) {
 		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
 			grpc.MaxCallRecvMsgSize(proto.MaxMessage), grpc.MaxCallSendMsgSize(proto.MaxMessage))},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, scratch string) (runner.Runner, error) {
-			r = newRun(h, s, t, cmd.Env, scratch)
+			r.env, r.scratch = cmd.Env, scratch
 			return r, nil
 		},
 	})
-	stopWatching := context.AfterFunc(h.ctx, func() { r.killIfStarted() })
+	stopWatching := context.AfterFunc(h.ctx, r.killIfStarted)
 	protocol, err := client.Client()
 	stopWatching()
 	if err != nil {
@@ -114,18 +114,13 @@ func (connection) GRPCClient(_ context.Context, _ *plugin.GRPCBroker, c *grpc.Cl
 // failedStart explains why there is no process, from what was seen of it rather
 // than from go-plugin's words, and leaves nothing of it.
 func (h *Host) failedStart(p *dag.Plugin, t *target, r *run, client *plugin.Client, cause error) *dag.Error {
-	if r != nil {
-		if seen := r.explain(h.opts.StartTimeout, cause); seen != nil {
-			cause = seen
-		}
-		r.killIfStarted()
+	if seen := r.explain(h.opts.StartTimeout, cause); seen != nil {
+		cause = seen
 	}
+	r.killIfStarted()
 	client.Kill()
-	if r != nil {
-		r.cleanUp()
-		cause = withTail(cause, r.tail.text())
-	}
-	failure := h.startError(p, fmt.Errorf("%s: %w", t.shown, cause))
+	r.cleanUp()
+	failure := h.startError(p, fmt.Errorf("%s: %w", t.shown, withTail(cause, r.tail.text())))
 	if h.ctx.Err() != nil {
 		failure.Kind, failure.Err = dag.KindInterrupted, errClosed
 	}
@@ -155,10 +150,10 @@ func (p *process) serve() {
 		go p.send()
 		p.ring()
 	}
-	go func() {
+	p.slot.ends.Go(func() {
 		<-p.runner.done
 		p.end(nil)
-	}()
+	})
 }
 
 // end is called once the process is of no use any more: it has died, or it broke

@@ -23,7 +23,7 @@ type run struct {
 	host    *Host
 	slot    *slot
 	target  *target
-	env     []string // the handshake's
+	env     []string // the handshake's; set before the start, as is scratch
 	scratch string
 	tail    tail
 
@@ -43,8 +43,8 @@ type run struct {
 	partial string // an unfinished last line of stdout
 }
 
-func newRun(h *Host, s *slot, t *target, env []string, scratch string) *run {
-	r := &run{host: h, slot: s, target: t, env: env, scratch: scratch, done: make(chan struct{})}
+func newRun(h *Host, s *slot, t *target) *run {
+	r := &run{host: h, slot: s, target: t, done: make(chan struct{})}
 	r.hello, r.spoke = io.Pipe()
 	return r
 }
@@ -266,9 +266,6 @@ func (r *run) Kill(context.Context) error {
 // started never is. The leader is not reaped before its group was killed, so the
 // number cannot be anybody else's.
 func (r *run) killIfStarted() {
-	if r == nil {
-		return
-	}
 	r.mu.Lock()
 	r.shut = true
 	r.mu.Unlock()
@@ -293,7 +290,11 @@ func (r *run) closeStdin() {
 }
 
 // cleanUp removes what the process leaves on the disk.
-func (r *run) cleanUp() { _ = os.RemoveAll(r.scratch) }
+func (r *run) cleanUp() {
+	if r.scratch != "" {
+		_ = os.RemoveAll(r.scratch)
+	}
+}
 
 // Stdout carries the handshake and nothing else.
 func (r *run) Stdout() io.ReadCloser { return r.hello }

@@ -16,7 +16,8 @@ type slot struct {
 	host     *Host
 	plugin   *dag.Plugin
 	provider bool
-	load     atomic.Int64 // tasks without a result
+	load     atomic.Int64   // tasks without a result
+	ends     sync.WaitGroup // processes whose end is not dealt with yet
 
 	mu       sync.Mutex
 	queue    fifo
@@ -91,19 +92,13 @@ func (s *slot) start(st *starting) {
 	var waiting []*visit
 	if failure != nil {
 		waiting = s.queue.all()
-	} else if !s.closed {
+	} else if !s.closed { // else close stops it
 		s.process = p
-	}
-	closed := s.closed
-	s.mu.Unlock()
-	close(st.done)
-	if failure != nil {
-		s.fail(waiting, failure, false)
-		return
-	}
-	if !closed { // else close stops it
 		p.serve()
 	}
+	s.mu.Unlock()
+	close(st.done)
+	s.fail(waiting, failure, false)
 }
 
 // running is the slot's process, started where there is none.
@@ -203,6 +198,7 @@ func (s *slot) close(ctx context.Context) {
 	if p != nil {
 		p.stop(ctx)
 	}
+	s.ends.Wait() // of one that was dying already, too
 }
 
 // gone takes a dead process out: what was in flight is given to the caller, what
