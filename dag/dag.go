@@ -89,6 +89,7 @@ type PluginInfo struct {
 	Deterministic bool
 	Services      []string // "complete", "fetch", "corpus"
 	Batches       bool
+	WireVersion   string // of a provider: stands in the action digest of what it answers
 	// CallsPerVisit bounds the completions that one visit asks for, by the
 	// stage's configuration; nil: the plugin does not say.
 	CallsPerVisit func(config []byte) int `json:"-"`

@@ -28,7 +28,7 @@ func stageInfo(i *proto.StageInfo) *dag.PluginInfo {
 func providerInfo(i *proto.ProviderInfo) *dag.PluginInfo {
 	return &dag.PluginInfo{
 		Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "provider",
-		Config: configFields(i.Config),
+		Config: configFields(i.Config), WireVersion: i.WireVersion,
 	}
 }
 

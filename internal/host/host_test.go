@@ -86,8 +86,10 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Kind != "provider" || got.Name != "chat" {
-		t.Errorf("%+v", got)
+	want = &dag.PluginInfo{Name: "chat", Kind: "provider", WireVersion: "1",
+		Config: []dag.ConfigField{{Name: "api_key", Type: "string", Sensitive: true}}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }
 
