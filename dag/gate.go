@@ -56,6 +56,12 @@ type Corpus struct {
 	Pos            Pos
 }
 
+// EvidenceNames are the members that the gate writes itself into each row of
+// evidence; an evidence_record has none of them.
+var EvidenceNames = []string{
+	"accept_key", "accepted_at", "bucket", "data", "digest", "id", "item", "keys", "previous", "run_id", "sequence",
+}
+
 // Breaker opens a bucket after so many bad ends in a row.
 type Breaker struct {
 	Consecutive int

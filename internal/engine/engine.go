@@ -186,7 +186,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 		return nil, err
 	}
 	e.gate, err = gate.Open(ctx, gate.Options{
-		Dir: o.Dir, Pipeline: o.Graph.Pipeline.Name, Gate: o.Graph.Gate, Digest: o.Graph.Gate.Digest(),
+		Dir: o.Dir, Pipeline: o.Graph.Pipeline.Name, Gate: o.Graph.Gate,
 		RunID: e.runID, StartedAt: e.started, DryRun: o.Dry, ReadOnly: planning, Now: o.Now, Log: o.Report.Warn,
 	})
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/gate"
 )
 
 // recipe is the part of a stage's actions that is the same for every item.
@@ -29,6 +30,7 @@ func (e *engine) prepare() error {
 	put := func(d dag.Digest) { trails.Write(d[:]) }
 	fmt.Fprint(trails, "trail/1\n")
 	put(e.Graph.Digest())
+	put(gate.DigestOf(e.Graph.Gate)) // with the behaviour of its checks, which the graph does not know
 	put(e.gate.Corpus())
 	replay, err := e.replayDigest()
 	if err != nil {

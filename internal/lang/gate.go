@@ -215,6 +215,22 @@ func (l *loader) gateCorpus(g *dag.Gate, block *hclsyntax.Block, lets map[string
 	b.later("id", expr.WantText, here, func(x dag.Expr) { c.ID = x })
 	b.later("record", expr.WantDocument, here, func(x dag.Expr) { c.Record = x })
 	b.later("evidence_record", expr.WantDocument, place{kind: atEvidence}, func(x dag.Expr) { c.EvidenceRecord = x })
+	if attr := b.attrs["evidence_record"]; attr != nil {
+		b.evidenceNames(attr.Expr)
+	}
+}
+
+// evidenceNames refuses members that the gate writes itself.
+func (b *body) evidenceNames(e hcl.Expression) {
+	object, ok := e.(*hclsyntax.ObjectConsExpr)
+	if !ok {
+		return
+	}
+	for _, item := range object.Items {
+		if name := hcl.ExprAsKeyword(item.KeyExpr); slices.Contains(dag.EvidenceNames, name) {
+			b.fail(item.KeyExpr.Range(), reservedName, fmt.Sprintf("The gate writes %q into each row of evidence itself. Leave it out, or give this one another name.", name))
+		}
+	}
 }
 
 // otherCorpus checks what is written for the kinds that are not run yet.
