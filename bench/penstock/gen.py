@@ -1,24 +1,16 @@
 #!/usr/bin/env python3
-"""The benchmark's workloads for Penstock: gen.py w2|w2schema|w4|w4checks|wide DIR N [SEED].
+"""The benchmark's pipelines for Penstock: gen.py FORM DIR N [SEED], or gen.py edit DIR ITEM REVISION.
 
-An item is a JSON object of 2048 bytes, a pure function of (seed, number): id,
-category a|b|c, quality in [0,1) with six digits, text. w2: five stages that set
-one field each. w4: route by category, verify (quality >= 0.5), repair once
-(+0.3), verify again, accept. wide: fifty stages, to be validated. N is items.
+w2: five stages that set one member each. w2schema: the same with a schema for
+each output. w4: route by category, verify (quality >= 0.5), repair once (+0.3),
+verify again, accept. w4checks: the same with the checks "schema" and "unique" at
+the gate. wide: fifty stages, to be validated. N is items.
 """
-import hashlib, os, random, sys
+import os, sys
 
-SIZE = 2048
-WORDS = [hashlib.sha256(b"w%d" % i).hexdigest()[: 3 + i % 7] for i in range(512)]
-
-
-def item(i, seed, revision=0):
-    r = random.Random("%d:%d" % (seed, i))
-    cat, quality = "abc"[r.randrange(3)], "%.6f" % (r.randrange(1000000) / 1e6)
-    head = '{"id":"i%06d","category":"%s","quality":%s,"text":"t%06d ' % (i, cat, quality, revision)
-    tail = '"}'
-    room = SIZE - len(head) - len(tail)
-    return head + " ".join(r.choices(WORDS, k=room // 4 + 2))[:room] + tail
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+import workload
+from workload import write
 
 
 HEAD = '''pipeline "bench" {
@@ -88,7 +80,7 @@ route "r%d" {
     return out
 
 
-W4 = '''
+LOOP = '''
 stage "intake" {
   decide {
     else { outcome = "ok" }
@@ -116,7 +108,7 @@ route "drafted" {
 stage "verify" {
   plugin = plugin.bench
   config { step = "verify" }
-%(schema)s}
+}
 
 route "verdict" {
   from = stage.verify
@@ -134,7 +126,7 @@ route "verdict" {
 stage "repair" {
   plugin = plugin.bench
   config { step = "repair" }
-%(schema)s}
+}
 
 route "repaired" {
   from = stage.repair
@@ -149,48 +141,38 @@ stage "route_%s" {
     step = "route"
     word = "%s"
   }
-%s}
+}
 '''
 
 
 def pipeline(form):
-    schema = form in ("w2schema", "w4", "w4checks")
     out = HEAD % {"form": form}
     if form in ("w2", "w2schema"):
-        out += chain(5, schema)
+        out += chain(5, form == "w2schema")
     elif form == "wide":
         out += chain(50, True)
+    elif form in ("w4", "w4checks"):
+        out += LOOP % {"routes": "".join(ROUTE % (c, c) for c in "abc")}
     else:
-        line = '  output { schema = "out.json" }\n'
-        line = "" if form == "w4" else line
-        out += W4 % {"routes": "".join(ROUTE % (c, c, line) for c in "abc"), "schema": line}
+        sys.exit("gen.py: no form " + form)
     checks = CHECKS % "out.json" if form == "w4checks" else ""
     return out + (BAD if checks else "") + GATE % {"bucket": "all", "checks": checks}
 
 
-def write(path, text):
-    with open(path, "w") as f:
-        f.write(text)
-
-
 def main(form, d, n, seed=42):
-    n, seed = int(n), int(seed)
     os.makedirs(d, exist_ok=True)
     write(d + "/pipeline.hcl", pipeline(form))
     write(d + "/item.json", ITEM % "")
     write(d + "/out.json", ITEM % MORE)
-    with open(d + "/items.jsonl", "w") as f:
-        for i in range(n):
-            f.write(item(i, seed) + "\n")
+    workload.lines(d + "/items.jsonl", int(n), int(seed))
 
 
 def edit(d, number, revision):
     """Change one item's text; its size stays."""
-    path = d + "/items.jsonl"
-    lines = open(path).read().split("\n")
-    i = int(number)
-    at = lines[i].index('"text":"t') + len('"text":"t')
-    lines[i] = lines[i][:at] + "%06d" % int(revision) + lines[i][at + 6 :]
+    path, i = d + "/items.jsonl", int(number)
+    with open(path) as f:
+        lines = f.read().split("\n")
+    lines[i] = workload.revise(lines[i], int(revision))
     write(path, "\n".join(lines))
 
 

@@ -1,15 +1,21 @@
 #!/bin/sh
-# Penstock. peer.sh install|gen|cmd|cmd-FORM|reset WORKDIR N [SEED]; N is steps for w1, w2 and w3 (N/5 items),
-# items for w4. WL (environment) names the workload: w2 (default), w2schema, w4, w4checks.
+# Penstock. peer.sh install|gen|cmd|cmd-plan|cmd-validate|edit|reset WORKDIR N [SEED]; N is steps for w2 and w2schema
+# (N/5 items), items for all others. WL (environment) names the workload: w2 (default), w2schema, w4, w4checks, wide.
+# edit WORKDIR N ITEM REVISION changes one item's text.
 set -eu
 verb=$1; W=$2; N=${3:-1000}; SEED=${4:-42}; H=$(cd "$(dirname "$0")" && pwd); WL=${WL:-w2}
-case $WL in w4*) ITEMS=$N ;; *) ITEMS=$((N / 5)) ;; esac
-D=$W/penstock/$WL-n$N
+case $WL in
+w2) ITEMS=$((N / 5)); D=$W/penstock/n$N ;;
+w2schema) ITEMS=$((N / 5)); D=$W/penstock/w2schema-$N ;;
+*) ITEMS=$N; D=$W/penstock/$WL-$N ;;
+esac
 case $verb in
 install) mkdir -p "$W/bin" && cd "$H/../.." && go build -o "$W/bin/penstock" ./cmd/penstock && go build -o "$W/bin/penstock-bench-plugin" ./bench/penstock/plugin ;;
 gen) python3 "$H/gen.py" "$WL" "$D" "$ITEMS" "$SEED"; cp "$W/bin/penstock-bench-plugin" "$D/plugin" ;;
 cmd) echo "$W/bin/penstock -C $D run -j 256" ;;
 cmd-plan) echo "$W/bin/penstock -C $D plan" ;;
+cmd-validate) echo "$W/bin/penstock -C $D validate" ;;
+edit) python3 "$H/gen.py" edit "$D" "$4" "$5" ;;
 reset) rm -rf "$D/staging" "$D/data" "$D/meta" "$D/.decisions" ;;
 *) echo "peer.sh: no verb $verb" >&2; exit 2 ;;
 esac
