@@ -140,7 +140,7 @@ func TestAnActionIsItsRecipeItsInputAndItsSample(t *testing.T) {
 		}
 		seen[d] = true
 	}
-	if ActionDigest(r, i, 0) != ActionDigest(r, i, 0) {
+	if first, again := ActionDigest(r, i, 0), ActionDigest(r, i, 0); first != again {
 		t.Error("an action has two digests")
 	}
 }

@@ -72,14 +72,14 @@ const safeDigits = 15
 // is not: it is an identifier more often than a quantity, and rounding would
 // make two of them one.
 func numberReason(n []byte) string {
-	if len(n) <= safeDigits && bytes.IndexAny(n, "eE") < 0 {
+	if len(n) <= safeDigits && !bytes.ContainsAny(n, "eE") {
 		return ""
 	}
 	value, err := strconv.ParseFloat(string(n), 64)
 	if errors.Is(err, strconv.ErrRange) || math.IsInf(value, 0) {
 		return "the number " + abridge(n) + " is beyond what a double can hold; write it as a string"
 	}
-	if bytes.IndexAny(n, ".eE") >= 0 || exact(n, value) {
+	if bytes.ContainsAny(n, ".eE") || exact(n, value) {
 		return ""
 	}
 	return "the integer " + abridge(n) + " cannot be held exactly (a double would make it " +

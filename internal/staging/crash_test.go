@@ -50,10 +50,7 @@ func hasItem(t testing.TB, s *Store, i int) [3]bool {
 	return [3]bool{err == nil, action, trail}
 }
 
-var (
-	all     = [3]bool{true, true, true}
-	nothing = [3]bool{}
-)
+var all = [3]bool{true, true, true}
 
 // lines checks that each segment is whole lines of JSON documents.
 func wantWholeLines(t testing.TB, dir string) {

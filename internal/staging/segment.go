@@ -187,8 +187,13 @@ func (s *Store) takeOver(number uint32) (bool, error) {
 	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil || samePlace(f, s.segmentPath(number)) != nil {
 		return false, nil
 	}
+	// Its last owner may have written on until the lock was free.
 	if info, err = f.Stat(); err != nil {
 		return false, storeError("look at", f.Name(), err)
+	}
+	if info.Size() > segmentSize-looseSize {
+		s.retired[number] = true
+		return false, nil
 	}
 	if number > s.lastSegment { // its maker died, or has yet to say so
 		if err := s.recordSegment(number); err != nil {
