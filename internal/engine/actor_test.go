@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"sync"
@@ -32,6 +31,7 @@ type call struct {
 	Sample int
 	Input  jsontext.Value // of a completion: its last message, as text
 	PID    int
+	At     time.Time `json:"-"` // when it began, as the director sees it
 }
 
 // answer is what is to become of it.
@@ -49,10 +49,11 @@ type answer struct {
 	Findings   []sdk.Finding
 }
 
-func actorInfo() *dag.PluginInfo {
+func actorInfo(name string) *dag.PluginInfo {
+	i := actorStage(name).Info
 	return &dag.PluginInfo{
-		Name: "actor", Version: "1", Behaviour: "actor/1", Kind: "stage", Codes: []dag.Code{"R_BAD"}, Services: []string{"complete"},
-		Config: []dag.ConfigField{{Name: "stage", Type: "string"}, {Name: "note", Type: "string"}},
+		Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "stage", Services: i.Services,
+		Config: []dag.ConfigField{{Name: "note", Type: "string"}},
 	}
 }
 
@@ -108,12 +109,13 @@ func wireFrom(folder string) *wire {
 	return &wire{string(address), make(chan *connection, 128)}
 }
 
-func serveActor() {
+// actorStage is the actor, and under the name of asker one that may ask a
+// provider.
+func actorStage(name string) sdk.Stage {
 	var mu sync.Mutex
 	var line *wire
-	sdk.Serve(sdk.Stage{
-		Info: sdk.Info{Name: "actor", Version: "1", Behaviour: "actor/1", Codes: []string{"R_BAD"}, Services: []string{"complete"},
-			Config: []sdk.Field{{Name: "stage", Type: "string"}, {Name: "note", Type: "string"}}},
+	stage := sdk.Stage{
+		Info: sdk.Info{Name: name, Version: "1", Behaviour: "actor/1", Config: []sdk.Field{{Name: "note", Type: "string"}}},
 		Configure: func(_ context.Context, c sdk.Config) (sdk.Func, error) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -122,7 +124,11 @@ func serveActor() {
 			}
 			return func(ctx context.Context, v *sdk.Visit) (sdk.Result, error) { return act(ctx, line, c.Stage, v) }, nil
 		},
-	})
+	}
+	if name == "asker" {
+		stage.Info.Services = []string{"complete"}
+	}
+	return stage
 }
 
 func act(ctx context.Context, line *wire, stage string, v *sdk.Visit) (sdk.Result, error) {
@@ -269,6 +275,7 @@ func (d *director) serve(conn net.Conn) {
 func (d *director) begin(c *call) func(*call) answer {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	c.At = time.Now()
 	d.calls = append(d.calls, *c)
 	d.pids[c.PID] = true
 	for _, s := range []string{"", c.Stage} {
@@ -391,5 +398,3 @@ func member(doc jsontext.Value, name string) any {
 	}
 	return members[name]
 }
-
-var _ io.Closer = (*connection)(nil)

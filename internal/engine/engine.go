@@ -83,9 +83,9 @@ type engine struct {
 	visits   map[uint64]*visit
 	inflight map[dag.Digest]*visit
 	lastID   uint64
-	scratch  []byte // for one output at a time
-	running  int // visits submitted and not answered
-	retries  int // visits that wait for their next attempt
+	scratch  []byte                 // for one output at a time
+	running  int                    // visits submitted and not answered
+	waiting  map[*visit]*time.Timer // visits that wait for their next attempt
 
 	buckets     map[string]*bucket
 	heldBuckets int
@@ -115,6 +115,8 @@ type stopping struct {
 	visits    bool     // no new visits
 	kind      dag.Kind // what the run exits with, besides what items say
 	interrupt bool
+	over      bool   // nothing new is handed to the gate either
+	why       string // no new visits are made
 }
 
 // Run executes a pipeline once. The Summary is good whatever the error; the
@@ -159,7 +161,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	}
 	e := &engine{
 		Options: o, started: o.Now().UTC(),
-		visits: map[uint64]*visit{}, inflight: map[dag.Digest]*visit{},
+		visits: map[uint64]*visit{}, inflight: map[dag.Digest]*visit{}, waiting: map[*visit]*time.Timer{},
 		buckets: map[string]*bucket{}, events: make(chan any, 256), closed: make(chan struct{}), hostCtx: ctx,
 		items: lookahead{most: max(1024, 4*o.Jobs)}, planning: planned,
 	}
@@ -304,8 +306,10 @@ func (e *engine) handle(ev any) {
 	case committed:
 		e.verdicts(ev)
 	case retryNow:
-		e.retries--
-		e.enqueue(ev.visit)
+		if e.waiting[ev.visit] != nil {
+			delete(e.waiting, ev.visit)
+			e.enqueue(ev.visit)
+		}
 	default:
 		panic(fmt.Sprintf("engine: an event of type %T is nobody's", ev))
 	}
@@ -313,7 +317,7 @@ func (e *engine) handle(ev any) {
 
 // idle reports whether nothing will come by itself any more.
 func (e *engine) idle() bool {
-	return e.running == 0 && e.retries == 0 && e.judging == 0 && !e.committing && len(e.decided) == 0 &&
+	return e.running == 0 && len(e.waiting) == 0 && e.judging == 0 && !e.committing && len(e.decided) == 0 &&
 		len(e.ready) == 0 && e.intake.done(e) && e.queued() == 0
 }
 
@@ -328,9 +332,9 @@ func (e *engine) queued() int {
 // interrupted is the first SIGINT: nothing new is visited, what was paid for
 // finishes, the gate commits what it holds, items between stages are parked.
 func (e *engine) interrupted() {
-	e.stop.interrupt, e.stop.admit, e.stop.visits = true, true, true
+	e.stop.interrupt = true
+	e.stopVisits("interrupted")
 	e.Report.Warn("interrupted: finishing what was paid for; once more to stop at once")
-	e.parkWaiting("interrupted")
 }
 
 // flush makes the store's batch durable when it is due.

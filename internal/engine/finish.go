@@ -69,7 +69,8 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 	for e.committing || e.judging > 0 {
 		e.handle(<-e.events)
 	}
-	e.stop.visits = true
+	e.stopVisits("interrupted")
+	e.stop.over = true
 	e.drainReady()
 	e.parkOpen()
 	err := errors.Join(runErr, e.flush(true))
@@ -103,13 +104,13 @@ func (e *engine) tripped() []string {
 
 // parkOpen parks what a run that ended early still held.
 func (e *engine) parkOpen() {
-	reason := &dag.Error{Op: "interrupted", Kind: dag.KindInterrupted}
+	reason := e.stop.reason()
 	for _, v := range e.visits {
 		for _, w := range v.waiters {
 			e.park(w.item, reason)
 		}
 	}
-	e.parkWaiting("interrupted")
+	e.parkWaiting()
 	for _, b := range e.buckets {
 		for _, f := range append([]*family(nil), b.families...) {
 			for _, m := range append([]*item(nil), f.members...) {

@@ -26,7 +26,7 @@ func (e *engine) mayVisit(it *item, s *dag.Stage) bool {
 		return true
 	}
 	if e.stop.visits {
-		e.park(it, &dag.Error{Op: "interrupted", Kind: dag.KindInterrupted})
+		e.park(it, e.stop.reason())
 		return false
 	}
 	it.waiting = true
@@ -114,7 +114,7 @@ func (e *engine) inTurn(b *bucket) {
 			}
 			if e.stop.visits {
 				m.waiting = false
-				e.park(m, &dag.Error{Op: "interrupted", Kind: dag.KindInterrupted})
+				e.park(m, e.stop.reason())
 				return
 			}
 			if !e.take(b) {

@@ -164,7 +164,7 @@ func (e *engine) park(it *item, err error) {
 		e.stop.admit = true
 	case dag.KindStopped:
 		e.stop.kind = max(e.stop.kind, dag.KindStopped)
-		e.stop.admit, e.stop.visits = true, true
+		e.stopVisits("the run was stopped")
 	default:
 		e.tally.Infrastructure++
 		if !e.KeepGoing {
@@ -174,9 +174,26 @@ func (e *engine) park(it *item, err error) {
 	e.ended(it, dag.Parked)
 }
 
-// parkWaiting parks what waits for a visit that will not be made.
-func (e *engine) parkWaiting(why string) {
-	reason := &dag.Error{Op: why, Kind: dag.KindInterrupted}
+// stopVisits ends the making of visits: what runs finishes, and the rest is
+// parked for why.
+func (e *engine) stopVisits(why string) {
+	e.stop.admit, e.stop.visits = true, true
+	if e.stop.why == "" {
+		e.stop.why = why
+	}
+}
+
+func (s *stopping) reason() error { return &dag.Error{Op: s.why, Kind: dag.KindInterrupted} }
+
+// parkWaiting parks what waits for a visit that will not be made, and for the
+// next attempt of one.
+func (e *engine) parkWaiting() {
+	reason := e.stop.reason()
+	for v, timer := range e.waiting {
+		timer.Stop()
+		delete(e.waiting, v)
+		e.abandon(v, reason)
+	}
 	for _, q := range e.work {
 		for _, v := range q.visits {
 			e.abandon(v, reason)

@@ -16,6 +16,10 @@ func (e *engine) toGate(it *item, step dag.Step) {
 		e.items.open--
 		return
 	}
+	if e.stop.over {
+		e.park(it, e.stop.reason())
+		return
+	}
 	c := e.candidate(it, step)
 	e.judging++
 	go func() { e.send(evaluated{it, e.gate.Evaluate(e.hostCtx, c)}) }()

@@ -16,6 +16,7 @@ import (
 	"github.com/penstock-run/penstock/internal/host"
 	"github.com/penstock-run/penstock/internal/lang"
 	"github.com/penstock-run/penstock/plugins/bundled"
+	"github.com/penstock-run/penstock/plugins/sdk"
 )
 
 // The test binary is all processes of a run: the engine in a process of its
@@ -50,8 +51,8 @@ func inTempFolder(m *testing.M) int {
 
 func serve(name string) {
 	switch name {
-	case "actor":
-		serveActor()
+	case "actor", "asker":
+		sdk.Serve(actorStage(name))
 	case "model":
 		serveModel()
 	default:
@@ -65,8 +66,8 @@ func serve(name string) {
 // info is what is known of plugins without a start.
 func info(name string) (*dag.PluginInfo, bool) {
 	switch name {
-	case "actor":
-		return actorInfo(), true
+	case "actor", "asker":
+		return actorInfo(name), true
 	case "model":
 		return &dag.PluginInfo{Name: name, Version: "1", Behaviour: "model/1", Kind: "provider",
 			Config: []dag.ConfigField{{Name: "director", Type: "string"}}}, true
@@ -158,7 +159,7 @@ func load(dir string) (*dag.Graph, error) {
 		},
 	})
 	if diags.HasErrors() {
-		return nil, diags
+		return nil, errors.Join(diags.Errs()...)
 	}
 	return graph, nil
 }

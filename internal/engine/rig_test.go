@@ -173,7 +173,7 @@ func (w *workspace) addsUp(t Tally) {
 func (w *workspace) sound() {
 	w.t.Helper()
 	g := w.graph()
-	report, err := gate.Audit(w.t.Context(), gate.Options{Dir: w.dir, Pipeline: g.Pipeline.Name, Gate: g.Gate, Digest: g.Gate.Digest()})
+	report, err := gate.Audit(w.t.Context(), gate.Options{Dir: w.dir, Pipeline: g.Pipeline.Name, Gate: g.Gate})
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -69,7 +69,7 @@ func (e *engine) visit(it *item, step dag.Step) bool {
 			return false
 		}
 		if e.stop.visits {
-			e.park(it, &dag.Error{Op: "interrupted", Kind: dag.KindInterrupted})
+			e.park(it, e.stop.reason())
 			return false
 		}
 		if err := e.begin(it, step, action, sample); err != nil {
@@ -145,7 +145,7 @@ func (e *engine) enqueue(v *visit) {
 		return
 	}
 	if e.stop.visits {
-		e.abandon(v, &dag.Error{Op: "interrupted", Kind: dag.KindInterrupted})
+		e.abandon(v, e.stop.reason())
 		return
 	}
 	q := e.work[v.stage.Index]
@@ -155,6 +155,10 @@ func (e *engine) enqueue(v *visit) {
 // dispatch submits what capacity allows, the last stages first: what was begun
 // is finished before more is begun.
 func (e *engine) dispatch() {
+	if e.stop.visits {
+		e.parkWaiting()
+		return
+	}
 	for i := len(e.work) - 1; i >= 0; i-- {
 		q := e.work[i]
 		n := 0
@@ -428,8 +432,7 @@ func stageError(s *dag.Stage, err error) error {
 }
 
 func (e *engine) later(v *visit, wait time.Duration) {
-	e.retries++
-	time.AfterFunc(wait, func() { e.send(retryNow{v}) })
+	e.waiting[v] = time.AfterFunc(wait, func() { e.send(retryNow{v}) })
 }
 
 // backoff is full jitter over a doubling bound, never less than what the
