@@ -9,6 +9,7 @@ import (
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/completion"
+	"github.com/penstock-run/penstock/internal/host"
 	"github.com/penstock-run/penstock/internal/staging"
 	"github.com/penstock-run/penstock/plugins/proto"
 )
@@ -76,7 +77,14 @@ func (e *engine) complete(ctx context.Context, s *dag.Stage, request *proto.Comp
 	}
 	var caller completion.Caller
 	if !e.replaying() {
-		caller = e.callers.of(s.Provider)
+		// The time that is spent queueing for a provider is not the visit's.
+		running := host.Queued(ctx)
+		defer running()
+		call := e.callers.of(s.Provider)
+		caller = func(ctx context.Context, request *proto.CompletionRequest) (*proto.CompletionReply, error) {
+			running()
+			return call(ctx, request)
+		}
 	}
 	return e.completions.Complete(ctx, s.Provider, caller, request)
 }

@@ -176,6 +176,8 @@ func (e *engine) dispatch() {
 
 func (e *engine) submit(v *visit) {
 	v.attempts++
+	e.lastID++
+	v.id = e.lastID // a new one each time: a plugin may not have noticed yet that the last attempt was given up
 	e.visits[v.id] = v
 	e.running++
 	e.work[v.stage.Index].running++

@@ -16,7 +16,28 @@ type deadlines struct {
 
 type deadlineList struct{ first, last *visit }
 
-func (d *deadlines) start(v *visit, now time.Time) {
+func (d *deadlines) start(v *visit, now time.Time) { d.run(v, v.task.Timeout, now) }
+
+// pause stops the visit's time; resume lets it go on with what was left.
+func (d *deadlines) pause(v *visit, now time.Time) {
+	if v.pauses++; v.pauses > 1 || v.list == nil {
+		return
+	}
+	v.left = max(v.deadline.Sub(now), time.Nanosecond)
+	d.stop(v)
+}
+
+func (d *deadlines) resume(v *visit, now time.Time) {
+	if v.pauses--; v.pauses > 0 || v.left == 0 {
+		return
+	}
+	d.run(v, v.left, now)
+	v.left = 0
+}
+
+// run lets the visit end after left. It belongs at the end of its list, but
+// for one that stood still: those before it may have more time.
+func (d *deadlines) run(v *visit, left time.Duration, now time.Time) {
 	timeout := v.task.Timeout
 	if timeout <= 0 {
 		return
@@ -29,13 +50,21 @@ func (d *deadlines) start(v *visit, now time.Time) {
 		list = &deadlineList{}
 		d.lists[timeout] = list
 	}
-	v.deadline, v.list = now.Add(timeout), list
-	if v.prev = list.last; v.prev == nil {
+	v.deadline, v.list = now.Add(left), list
+	v.prev, v.next = list.last, nil
+	for v.prev != nil && v.prev.deadline.After(v.deadline) {
+		v.next, v.prev = v.prev, v.prev.prev
+	}
+	if v.prev == nil {
 		list.first = v
 	} else {
 		v.prev.next = v
 	}
-	list.last = v
+	if v.next == nil {
+		list.last = v
+	} else {
+		v.next.prev = v
+	}
 	d.set(v.deadline, now)
 }
 

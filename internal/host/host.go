@@ -45,7 +45,7 @@ type Options struct {
 
 // Task is one visit to be run.
 type Task struct {
-	Visit   uint64 // unique among the tasks that have no Result yet
+	Visit   uint64 // never used before: a plugin may still be at work on a visit that was withdrawn
 	Stage   *dag.Stage
 	Key     string // the item's
 	Pass    int

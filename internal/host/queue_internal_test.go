@@ -81,12 +81,14 @@ func TestDeadlines(t *testing.T) {
 		defer d.close()
 		now := time.Now().Add(time.Hour) // no timer fires while we look
 		running := map[*visit]bool{}
+		end, left := map[*visit]time.Time{}, map[*visit]time.Duration{} // what a plain clock says
 		var order []*visit
 		t.Repeat(map[string]func(*rapid.T){
 			"start": func(t *rapid.T) {
 				timeout := time.Duration(rapid.IntRange(0, 4).Draw(t, "timeout")) * time.Minute
 				v := &visit{task: Task{Timeout: timeout}}
 				d.start(v, now)
+				end[v] = now.Add(timeout)
 				running[v] = timeout > 0
 				order = append(order, v)
 			},
@@ -95,28 +97,52 @@ func TestDeadlines(t *testing.T) {
 					v := rapid.SampledFrom(order).Draw(t, "visit") // it may have been stopped already
 					d.stop(v)
 					delete(running, v)
+					delete(left, v)
+				}
+			},
+			"pause": func(t *rapid.T) {
+				if len(order) == 0 {
+					return
+				}
+				v := rapid.SampledFrom(order).Draw(t, "visit")
+				if running[v] {
+					d.pause(v, now)
+					left[v] = end[v].Sub(now)
+					delete(running, v)
+				}
+			},
+			"resume": func(t *rapid.T) {
+				if len(order) == 0 {
+					return
+				}
+				v := rapid.SampledFrom(order).Draw(t, "visit")
+				if rest, ok := left[v]; ok {
+					d.resume(v, now)
+					end[v] = now.Add(rest)
+					running[v] = true
+					delete(left, v)
 				}
 			},
 			"wait": func(t *rapid.T) {
 				now = now.Add(time.Duration(rapid.IntRange(0, 150).Draw(t, "seconds")) * time.Second)
 				late := d.expired(now)
 				for _, v := range late {
-					if !running[v] || v.deadline.After(now) {
+					if !running[v] || end[v].After(now) {
 						t.Fatal("not late")
 					}
 					d.stop(v)
 					delete(running, v)
 				}
 				for v, timed := range running {
-					if timed && !v.deadline.After(now) {
+					if timed && !end[v].After(now) {
 						t.Fatal("late and not found")
 					}
 				}
 			},
 			"": func(t *rapid.T) {
 				for v, timed := range running {
-					if timed && (d.at.IsZero() || d.at.After(v.deadline)) {
-						t.Fatalf("the timer is set for %v, a deadline is %v", d.at, v.deadline)
+					if timed && (d.at.IsZero() || d.at.After(end[v])) {
+						t.Fatalf("the timer is set for %v, a deadline is %v", d.at, end[v])
 					}
 				}
 			},

@@ -43,6 +43,8 @@ type visit struct {
 
 	deadline   time.Time
 	list       *deadlineList // nil: no deadline runs
+	left       time.Duration // of its time, while that stands still
+	pauses     int           // how many completions wait for capacity
 	prev, next *visit
 }
 

@@ -316,7 +316,7 @@ func (p *process) complete(c *proto.Complete) {
 		return // it has ended; so has the question
 	}
 	if v.ctx == nil {
-		v.ctx, v.cancel = context.WithCancel(p.ctx)
+		v.ctx, v.cancel = context.WithCancel(context.WithValue(p.ctx, visitKey{}, timed{p, v}))
 	}
 	ctx, stage := v.ctx, v.task.Stage
 	s.mu.Unlock()
