@@ -124,7 +124,7 @@ func (c *command) root() *cobra.Command {
 		return usage("%v; `%s --help` lists the flags", err, cmd.CommandPath())
 	})
 	root.AddCommand(c.initCommand(), c.validateCommand(), c.runCommand(), c.planCommand(), c.statusCommand(),
-		c.showCommand(), c.graphCommand(), c.versionCommand(), c.pluginCommand())
+		c.showCommand(), c.graphCommand(), c.auditCommand(), c.breakerCommand(), c.versionCommand(), c.pluginCommand())
 	root.SetHelpTemplate(root.HelpTemplate() + exitHelp)
 	return root
 }

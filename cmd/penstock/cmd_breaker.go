@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/gate"
+	"github.com/penstock-run/penstock/internal/diag"
+	"github.com/penstock-run/penstock/internal/ui"
+)
+
+func (c *command) breakerCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "breaker",
+		Short: "List the breakers of the buckets, or close one",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.breakers(cmd.Context()) },
+	}
+	cmd.AddCommand(&cobra.Command{
+		Use:   "list",
+		Short: "List the breakers of the buckets",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return c.breakers(cmd.Context()) },
+	}, &cobra.Command{
+		Use:   "reset BUCKET",
+		Short: "Close a bucket's breaker: its items start again",
+		Args:  cobra.ExactArgs(1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.resetBreaker(cmd.Context(), args[0]) },
+	})
+	return cmd
+}
+
+func (c *command) breakers(ctx context.Context) error {
+	o, err := c.gateOptions(ctx)
+	if err != nil {
+		return err
+	}
+	o.ReadOnly = true
+	g, err := gate.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	p, all := c.printer(), g.Breakers()
+	if c.json {
+		return p.Document(struct {
+			Version  int            `json:"version"`
+			Breakers []gate.Breaker `json:"breakers"`
+		}{1, all})
+	}
+	if len(all) == 0 {
+		p.Line("no bucket has been counted yet")
+		return nil
+	}
+	t := ui.NewTable("bucket", "breaker", ">in a row", ">accepted", ">stopped")
+	for _, b := range all {
+		state := "closed"
+		if b.TrippedAt != nil {
+			state = "open since " + b.TrippedAt.Local().Format(time.DateTime)
+		}
+		t.Row(b.Bucket, state, strconv.Itoa(b.Consecutive), strconv.Itoa(b.Accepted), strconv.Itoa(b.Stopped))
+	}
+	t.Print(p)
+	return nil
+}
+
+func (c *command) resetBreaker(ctx context.Context, bucket string) error {
+	o, err := c.gateOptions(ctx)
+	if err != nil {
+		return err
+	}
+	g, err := gate.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer g.Close()
+	var names []string
+	for _, b := range g.Breakers() {
+		if b.Bucket == bucket {
+			if err := g.ResetBreaker(ctx, bucket); err != nil {
+				return err
+			}
+			c.printer().Line("the breaker of %s is closed", bucket)
+			return nil
+		}
+		names = append(names, b.Bucket)
+	}
+	text := "no bucket of that name has been counted"
+	if meant := diag.DidYouMean(bucket, names); meant != "" {
+		text += ". " + meant
+	}
+	return &dag.Error{Op: "reset breaker", Subject: bucket, Kind: dag.KindConfig, Err: errors.New(text), Hint: "penstock breaker list"}
+}
