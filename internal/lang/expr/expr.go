@@ -102,6 +102,14 @@ func (x *compiled) Text(s dag.Scope) (string, error) {
 	}
 	switch p := p.(type) {
 	case *computedPlan:
+		if p.text != nil {
+			if text, ok := p.text(f); ok {
+				return text, nil
+			}
+			if f.err != nil {
+				return "", f.err
+			}
+		}
 		v, err := x.value(f, p.x)
 		if err != nil {
 			return "", err

@@ -30,7 +30,10 @@ type (
 		fast closure
 		a, b plan
 	}
-	computedPlan struct{ x hclsyntax.Expression }
+	computedPlan struct {
+		x    hclsyntax.Expression
+		text textClosure // nil: only the general way
+	}
 )
 
 type memberPlan struct {
@@ -62,7 +65,7 @@ func planOf(x hclsyntax.Expression) plan {
 			return &constantPlan{doc: docOf(b)}
 		}
 	}
-	return &computedPlan{x}
+	return &computedPlan{x, fastText(x)}
 }
 
 func planObject(x *hclsyntax.ObjectConsExpr) (plan, bool) {
@@ -168,6 +171,14 @@ func (p *condPlan) append(dst []byte, x *compiled, f *frame) ([]byte, error) {
 }
 
 func (p *computedPlan) append(dst []byte, x *compiled, f *frame) ([]byte, error) {
+	if p.text != nil {
+		if text, ok := p.text(f); ok {
+			return append(dst, quote(text)...), nil
+		}
+		if f.err != nil {
+			return nil, f.err
+		}
+	}
 	v, err := x.value(f, p.x)
 	if err != nil {
 		return nil, err
