@@ -23,10 +23,15 @@ func checkout(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 0 {
 		ts.Fatalf("usage: checkout")
 	}
-	repo := ts.Getenv("REPO")
-	ts.Check(copyFile(filepath.Join(repo, "pipeline.hcl"), ts.MkAbs("pipeline.hcl")))
+	ts.Check(copyCheckout(ts.Getenv("REPO"), ts.MkAbs(".")))
+}
+
+func copyCheckout(repo, to string) error {
+	if err := copyFile(filepath.Join(repo, "pipeline.hcl"), filepath.Join(to, "pipeline.hcl")); err != nil {
+		return err
+	}
 	example := filepath.Join("examples", "trivia-cards")
-	ts.Check(filepath.WalkDir(filepath.Join(repo, example), func(path string, d fs.DirEntry, err error) error {
+	return filepath.WalkDir(filepath.Join(repo, example), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -34,8 +39,8 @@ func checkout(ts *testscript.TestScript, neg bool, args []string) {
 		if err != nil {
 			return err
 		}
-		return copyFile(path, ts.MkAbs(rel))
-	}))
+		return copyFile(path, filepath.Join(to, rel))
+	})
 }
 
 func copyFile(from, to string) error {
