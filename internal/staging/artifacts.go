@@ -42,6 +42,9 @@ func (s *Store) Put(doc dag.Doc) (Ref, error) {
 	if err := s.writable(); err != nil {
 		return Ref{}, err
 	}
+	if ref, ok := s.recent.find(doc.Digest); ok {
+		return ref, nil
+	}
 	delete(s.bad, doc.Digest)
 	if s.own == nil {
 		if err := s.begin(); err != nil {
@@ -56,10 +59,15 @@ func (s *Store) Put(doc dag.Doc) (Ref, error) {
 	hash := hash32(doc.Digest)
 	for c := s.lines.first(hash); c.pos != 0; c = s.lines.next(hash, c) {
 		if ref := refAt(c.pos, len(doc.Bytes)); s.holds(ref, doc.Bytes) {
+			s.recent.put(doc.Digest, ref)
 			return ref, nil
 		}
 	}
-	return s.appendLine(hash, doc.Bytes)
+	ref, err := s.appendLine(hash, doc.Bytes)
+	if err == nil {
+		s.recent.put(doc.Digest, ref)
+	}
+	return ref, err
 }
 
 func refAt(pos uint64, length int) Ref {
@@ -153,6 +161,7 @@ func (s *Store) get(digest dag.Digest) ([]byte, error) {
 		return b, nil
 	}
 	s.bad[digest] = struct{}{}
+	s.recent.forget(digest)
 	if damaged {
 		return nil, absent(digest, "what lies at its place are other bytes")
 	}
@@ -196,6 +205,7 @@ func (s *Store) Read(ref Ref, digest dag.Digest) ([]byte, error) {
 		if n := s.readAt(ref.Segment, b, int64(ref.Offset)); n == len(b) && dag.Sum(b) == digest {
 			return b, nil
 		}
+		s.recent.forget(digest)
 	}
 	return s.get(digest)
 }

@@ -59,6 +59,7 @@ type Store struct {
 	lastSegment uint32 // highest number ever used, as recorded
 	generation  int    // counts the times that others were seen to write
 	bad         map[dag.Digest]struct{}
+	recent      recent
 	scratch     []byte
 	unsynced    []*os.File
 	puts        int // lines put since the last Flush
