@@ -37,6 +37,9 @@ func (e *engine) settle(f *family) {
 	final := true
 	record := &f.record
 	record.Key, record.Source, record.ItemKey, record.Run = f.key, f.source, f.members[0].key, e.runID
+	if first := f.members[0]; first.t != nil {
+		record.Intake = f.intake
+	}
 	for _, m := range f.members {
 		record.Ends[endIndex(m.end)]++
 		// A doubled key is the file's fault: it may be mended without a change of this line.

@@ -22,7 +22,8 @@ type intake struct {
 	reader  *source.Readers
 	ended   bool
 	seq     uint64
-	seen    map[uint64]uint64 // hash of a key → start of its raw digest
+	seen    map[uint64]uint64          // hash of a key → start of its raw digest
+	sources map[*dag.Source]dag.Digest // how each makes items, for intakeKey
 	keyBuf  []byte
 	pending []*candidateItem // read, not yet claimed
 	others  []*candidateItem // claimed by another process
@@ -35,6 +36,7 @@ type candidateItem struct {
 	raw    []byte
 	digest dag.Digest // of raw
 	key    dag.Digest // whole-trail key
+	intake dag.Digest // of the record and its source
 	doc    []byte     // the record as JSON, not yet canonical
 	err    error      // of the record's format
 	seq    uint64
@@ -89,7 +91,11 @@ func (e *engine) take1(record *source.Record) error {
 		}
 		return nil
 	}
-	c := &candidateItem{source: record.Source, place: record.Place(), digest: raw, key: key, seq: i.seq}
+	intake := e.intakeKey(record, raw)
+	if e.planning != nil && e.planKnown(intake, raw) {
+		return nil
+	}
+	c := &candidateItem{source: record.Source, place: record.Place(), digest: raw, key: key, intake: intake, seq: i.seq}
 	doc, err := record.Document()
 	c.doc, c.err = append([]byte(nil), doc...), err
 	i.pending = append(i.pending, c)
@@ -100,7 +106,17 @@ func (e *engine) take1(record *source.Record) error {
 // plugins, the corpus, and the record's own bytes; and where the key is the
 // record's place, that place.
 func (e *engine) trailKey(record *source.Record, raw dag.Digest) dag.Digest {
-	b := append(e.intake.keyBuf[:0], e.graphKey[:]...)
+	return e.recordKey(e.graphKey, record, raw)
+}
+
+// intakeKey names all that it depends on whether a record is taken in, and as
+// what: its bytes, and how its source reads them.
+func (e *engine) intakeKey(record *source.Record, raw dag.Digest) dag.Digest {
+	return e.recordKey(e.intake.sources[record.Source], record, raw)
+}
+
+func (e *engine) recordKey(of dag.Digest, record *source.Record, raw dag.Digest) dag.Digest {
+	b := append(e.intake.keyBuf[:0], of[:]...)
 	b = append(b, record.Source.Name...)
 	b = append(b, 0)
 	b = append(b, raw[:]...)
@@ -110,6 +126,27 @@ func (e *engine) trailKey(record *source.Record, raw dag.Digest) dag.Digest {
 	}
 	e.intake.keyBuf = b
 	return dag.Sum(b)
+}
+
+// sourceKeys digests how each source makes items of its records.
+func (e *engine) sourceKeys() map[*dag.Source]dag.Digest {
+	keys := map[*dag.Source]dag.Digest{}
+	for _, s := range e.Graph.Sources {
+		b := []byte("intake/1\n" + s.Format + "\n" + string(s.Code) + "\n")
+		for _, x := range []dag.Expr{s.Key, e.Graph.Gate.Bucket} {
+			d := dag.Digest{}
+			if x != nil {
+				d = x.Digest()
+			}
+			b = append(b, d[:]...)
+		}
+		if s.Schema != nil {
+			d := s.Schema.Source().Digest
+			b = append(b, d[:]...)
+		}
+		keys[s] = dag.Sum(b)
+	}
+	return keys
 }
 
 // claim takes what is pending for this process; what another holds waits until
@@ -203,7 +240,7 @@ func (e *engine) waitForOthers(ctx context.Context) (bool, error) {
 // start makes an item of a record. What is wrong with it ends it before its
 // first visit, with a code and its place, and the gate hears of it.
 func (e *engine) start(c *candidateItem) {
-	f := &family{seq: c.seq, key: c.key, source: c.source.Name, place: c.place}
+	f := &family{seq: c.seq, key: c.key, intake: c.intake, source: c.source.Name, place: c.place}
 	it := &item{key: c.place}
 	f.add(it)
 	e.items.open++

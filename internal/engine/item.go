@@ -33,6 +33,7 @@ type item struct {
 type family struct {
 	seq     uint64 // order in the sources, from 1
 	key     dag.Digest
+	intake  dag.Digest // of the record and its source
 	source  string
 	place   string // "<file>:<line>"
 	bucket  *bucket

@@ -19,6 +19,7 @@ type Planned struct {
 	Calls *int `json:"max_calls"`
 
 	byStage map[*dag.Stage]*StagePlan
+	missing map[*dag.Stage]int // items whose next visit is no longer answered from staging
 }
 
 // StagePlan is a line of a plan. Reuse and Run are what a run does; Depends is
@@ -82,7 +83,7 @@ func (e *engine) walk(ctx context.Context) error {
 }
 
 func newPlanned(g *dag.Graph) *Planned {
-	p := &Planned{byStage: map[*dag.Stage]*StagePlan{}}
+	p := &Planned{byStage: map[*dag.Stage]*StagePlan{}, missing: map[*dag.Stage]int{}}
 	p.Stages = make([]StagePlan, len(g.Stages))
 	for i, s := range g.Stages {
 		line := &p.Stages[i]
@@ -97,23 +98,57 @@ func newPlanned(g *dag.Graph) *Planned {
 
 func (p *Planned) reuse(s *dag.Stage) { p.byStage[s].Reuse++ }
 
-// visit notes a visit that a run would make, and what may follow from it.
-func (p *Planned) visit(e *engine, it *item, s *dag.Stage) {
-	p.byStage[s].Run += max(1, s.Samples)
-	for next, n := range e.Graph.MaxVisitsInAll(s) {
-		line := p.byStage[next]
-		if next == s {
-			n-- // this very visit stands under Run
-		}
-		switch {
-		case next.Decide != nil || n == 0 || line.Depends == nil:
-		case n < 0: // dag.Unbounded
-			line.Depends = nil
-		default:
-			*line.Depends += n * max(1, next.Samples)
+// visit notes a visit that a run would make; what may follow from it is worked
+// out once for all of them, by total.
+func (p *Planned) visit(s *dag.Stage) {
+	p.missing[s]++
+	p.Gate.Depends++
+}
+
+// planKnown plans an item whose first visit is sure to be made, without reading
+// it: its record was taken in before, and no action of the first stage's recipe
+// was ever made.
+func (e *engine) planKnown(intake, raw dag.Digest) bool {
+	first := e.Graph.First
+	if first.Plugin == nil || first.MayChange != nil || first.Input != nil || e.recipes[first.Index].made {
+		return false
+	}
+	hash, ok := e.store.TakenIn(intake)
+	if !ok {
+		return false
+	}
+	if e.intake.seen != nil {
+		switch e.known(hash, raw) {
+		case keyAgain:
+			e.tally.Duplicates++
+			return true
+		case keyOther:
+			return false
 		}
 	}
-	p.Gate.Depends++
+	e.tally.TakenIn++
+	e.planning.visit(first)
+	return true
+}
+
+// follow adds the visits that may follow from those that are missing.
+func (p *Planned) follow(g *dag.Graph) {
+	for s, items := range p.missing {
+		p.byStage[s].Run += items * max(1, s.Samples)
+		for next, n := range g.MaxVisitsInAll(s) {
+			line := p.byStage[next]
+			if next == s {
+				n-- // this very visit stands under Run
+			}
+			switch {
+			case next.Decide != nil || n == 0 || line.Depends == nil:
+			case n < 0: // dag.Unbounded
+				line.Depends = nil
+			default:
+				*line.Depends += items * n * max(1, next.Samples)
+			}
+		}
+	}
 }
 
 // gate notes an item that a run would hand to the gate, and whether the gate
@@ -128,6 +163,7 @@ func (p *Planned) gate(e *engine, it *item, step dag.Step) {
 
 // total works out how many completions a run may ask for.
 func (p *Planned) total(g *dag.Graph) {
+	p.follow(g)
 	p.Calls = new(int)
 	for i, s := range g.Stages {
 		line := &p.Stages[i]

@@ -19,7 +19,7 @@ import (
 type recipe struct {
 	digest dag.Digest
 	parts  []dag.Part
-	made   bool // an action with it is in the store
+	made   bool // an action with it may be in the store
 }
 
 // prepare works out every stage's recipe, and the key of whole trails.
@@ -61,6 +61,7 @@ func (e *engine) prepare() error {
 			parts = append(parts, dag.Part{Name: "replay", Digest: replay})
 		}
 		e.recipes[i] = recipe{digest: dag.SumParts(parts), parts: parts}
+		e.recipes[i].made = e.store.HasRecipe(e.recipes[i].digest)
 		put(e.recipes[i].digest)
 		if e.planning == nil {
 			if err := e.store.PutRecipe(e.recipes[i].digest, parts); err != nil {
@@ -69,6 +70,7 @@ func (e *engine) prepare() error {
 		}
 	}
 	trails.Sum(e.graphKey[:0])
+	e.intake.sources = e.sourceKeys()
 	// Keys can repeat only where an expression makes them.
 	for _, s := range e.Graph.Sources {
 		if s.Key != nil || len(e.Graph.Sources) > 1 {

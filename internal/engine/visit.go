@@ -63,7 +63,7 @@ func (e *engine) visit(it *item, step dag.Step) bool {
 			continue
 		}
 		if e.planning != nil {
-			e.planning.visit(e, it, step.Stage)
+			e.planning.visit(step.Stage)
 			it.end = dag.NotStarted // of this walk: what follows depends on the visit
 			e.items.open--
 			return false

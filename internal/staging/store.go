@@ -67,6 +67,7 @@ type Store struct {
 	recipes actionRecipes
 	actions actionIndex
 	trails  trailIndex
+	intakes intakeIndex
 	runs    runJournal
 	claims  claimBook
 }
@@ -315,6 +316,7 @@ func (s *Store) Close() error {
 	s.lines.free()
 	s.actions.table.free()
 	s.trails.free()
+	s.intakes.free()
 	s.beDead()
 	return err
 }

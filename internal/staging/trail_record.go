@@ -33,6 +33,7 @@ func (t *Trail) append(b []byte) []byte {
 	b = putText(b, t.Source)
 	b = putText(b, t.ItemKey)
 	b = putText(b, t.Run)
+	b = append(b, t.Intake[:]...)
 	return append(putUint(b, uint64(len(t.Body))), t.Body...)
 }
 
@@ -85,6 +86,7 @@ func decodeTrail(payload []byte) *Trail {
 	t := &Trail{}
 	t.readHead(&r)
 	t.Source, t.ItemKey, t.Run = r.text(), r.text(), r.text()
+	t.Intake = r.digest()
 	t.Body = append([]byte(nil), r.take(r.count())...)
 	if r.short {
 		return nil

@@ -15,6 +15,7 @@ type Trail struct {
 	Key     dag.Digest // the whole-trail key: all that the outcome depends on
 	Source  string     // name of the source block
 	ItemKey string     // of the source item
+	Intake  dag.Digest // names the record and the source that it was read from; zero where the item was refused
 	Run     string
 	Final   bool  // nothing is left to do for any of them
 	Ends    Tally // how they ended
