@@ -116,7 +116,7 @@ func child(text string) int {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	said := &listener{}
+	said := &listener{aloud: true}
 	s, err := Run(ctx, Options{
 		Dir: f.Dir, Graph: graph, Self: self(), Bundled: info, Jobs: f.Jobs, KeepGoing: f.KeepGoing, Force: f.Force, Dry: f.Dry,
 		Interrupt: interrupt, Report: said,

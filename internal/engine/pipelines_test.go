@@ -154,13 +154,13 @@ func playCards(c *call) answer {
 		n, _ := member(c.Input, "cards").(float64)
 		list := make([]any, int(n))
 		for i := range list {
-			list[i] = map[string]any{"id": fmt.Sprintf("%s-%d", member(c.Input, "id"), i), "draft": 0}
+			list[i] = map[string]any{"id": fmt.Sprintf("%s-%d", member(c.Input, "id"), i), "bucket": member(c.Input, "bucket"), "draft": 0}
 		}
 		return answer{Output: set(c.Input, "cards", list)}
 	case "writer":
 		text := c.Key
 		if chance(10, "twin", c.Key) == 0 {
-			text = "a common text"
+			text = fmt.Sprint("like others of ", member(c.Input, "bucket"))
 		}
 		return answer{Output: set(c.Input, "text", text)}
 	case "repairer":

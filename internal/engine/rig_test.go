@@ -27,6 +27,7 @@ type listener struct {
 	mu     sync.Mutex
 	warned []string
 	ends   []ItemEnd
+	aloud  bool // on standard error, too
 }
 
 func (l *listener) Started(string) {}
@@ -45,6 +46,9 @@ func (l *listener) Warn(line string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.warned = append(l.warned, line)
+	if l.aloud {
+		fmt.Fprintln(os.Stderr, line)
+	}
 }
 
 func (l *listener) said(part string) bool {
@@ -267,9 +271,10 @@ func texts(rows []jsontext.Value, name string) []string {
 type process struct {
 	*exec.Cmd
 	w        *workspace
-	out, err bytes.Buffer
+	out, err buffer
 	done     chan struct{}
 	failed   error
+	killed   bool
 }
 
 func (w *workspace) start(f flags) *process {
@@ -286,6 +291,24 @@ func (w *workspace) start(f flags) *process {
 	return p
 }
 
+// buffer is written by one goroutine and read by another.
+type buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
 // result waits for the end and reads what the run says.
 func (p *process) result() ended {
 	p.w.t.Helper()
@@ -295,7 +318,7 @@ func (p *process) result() ended {
 		p.w.t.Fatalf("a run does not end:\n%s", p.err.String())
 	}
 	var e ended
-	if err := json.Unmarshal(p.out.Bytes(), &e); err != nil {
+	if err := json.Unmarshal([]byte(p.out.String()), &e); err != nil {
 		p.w.t.Fatalf("a run ended with %v and says %q:\n%s", p.failed, p.out.String(), p.err.String())
 	}
 	p.w.addsUp(e.Tally)
@@ -305,6 +328,7 @@ func (p *process) result() ended {
 func (p *process) kill() {
 	_ = p.Process.Kill() // it may have ended by itself
 	<-p.done
+	p.killed = true
 }
 
 func (p *process) interrupt() {
