@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 
@@ -63,8 +64,8 @@ func confined(t *target, scratch string, network bool) (*exec.Cmd, error) {
 }
 
 func confineAndExecute(scratch string, network bool, path string, argv []string) error {
-	if path == "/proc/self/fd/3" {
-		unix.CloseOnExec(3)
+	if err := closeInherited(); err != nil {
+		return fmt.Errorf("inherited files: %w", err)
 	}
 	// Rules and no_new_privs are the thread's; execve makes it the only one.
 	runtime.LockOSThread()
@@ -85,6 +86,21 @@ func confineAndExecute(scratch string, network bool, path string, argv []string)
 		}
 	}
 	return fmt.Errorf("execute %s: %w", argv[0], syscall.Exec(path, argv, os.Environ()))
+}
+
+// closeInherited lets the plugin have nothing but its three streams. Who started
+// us may have left a file open for writing, and no rule applies to what is open.
+func closeInherited() error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		if fd, err := strconv.Atoi(entry.Name()); err == nil && fd > 2 {
+			unix.CloseOnExec(fd)
+		}
+	}
+	return nil
 }
 
 // dropCapabilities takes away what root has over any user, which is most of what

@@ -45,7 +45,18 @@ func TestConfinement(t *testing.T) {
 			}
 			stage := vice(t, "hostile")
 			stage.Plugin.Network = network
-			plan, _ := json.Marshal(map[string]any{"File": file, "Address": server.Addr().String(), "Pid": os.Getpid()})
+			inherited, err := unix.Open(file, unix.O_WRONLY, 0) // without O_CLOEXEC, as a shell's redirection
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unix.Close(inherited)
+			socket := filepath.Join(t.TempDir(), "s")
+			daemon, err := net.Listen("unix", socket)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer daemon.Close()
+			plan, _ := json.Marshal(map[string]any{"File": file, "Address": server.Addr().String(), "Socket": socket, "Pid": os.Getpid()})
 			var got map[string]string
 			if err := json.Unmarshal([]byte(r.output(stage, string(plan))), &got); err != nil {
 				t.Fatal(err)
@@ -59,11 +70,11 @@ func TestConfinement(t *testing.T) {
 			}
 			want := map[string]string{
 				"write": denied, "truncate": denied, "remove": denied, "mkdir": denied, "link": denied, "child writes": "exit status",
-				"connect": done, "listen": done, "multipath": done, "udp": done, "signal": done, "environment": denied, "memory": denied,
+				"inherited": "no such file", "connect": done, "unix": done, "listen": done, "multipath": done, "udp": done, "signal": done, "environment": denied, "memory": denied,
 				"scratch": done, "null": done, "read": done, "read outside": done,
 			}
 			if filters && !network {
-				want["connect"], want["listen"], want["multipath"], want["udp"] = denied, denied, denied, denied
+				want["connect"], want["listen"], want["multipath"], want["udp"], want["unix"] = denied, denied, denied, denied, denied
 			}
 			if abi < 3 {
 				delete(want, "truncate")

@@ -22,9 +22,11 @@ func seccompOffered() bool {
 	return err == nil
 }
 
-// denySockets lets this thread make unix and netlink sockets and no others.
-// Landlock's rules alone leave gaps: they know TCP, but neither UDP nor MPTCP,
-// which speaks to any TCP server.
+// denySockets lets this thread make unix and netlink sockets and no others, and
+// connect none. Landlock's rules alone leave gaps: they know TCP, but neither UDP
+// nor MPTCP, which speaks to any TCP server, nor the paths of unix sockets. Behind
+// those are a provider that would answer past the host's limits, the session bus,
+// a container engine. A plugin is called: it listens, and has nobody to call.
 func denySockets() error {
 	const (
 		number, arch, domain = 0, 4, 16 // offsets in struct seccomp_data
@@ -39,8 +41,9 @@ func denySockets() error {
 		{Code: equal, K: auditArch[runtime.GOARCH], Jt: 1},
 		{Code: give, K: unix.SECCOMP_RET_KILL_PROCESS}, // another set of calls, with other numbers
 		{Code: load, K: number},
-		{Code: atLeast, K: x32, Jt: 6},
-		{Code: equal, K: unix.SYS_IO_URING_SETUP, Jt: 5}, // it makes sockets without the call
+		{Code: atLeast, K: x32, Jt: 7},
+		{Code: equal, K: unix.SYS_IO_URING_SETUP, Jt: 6}, // it makes sockets without the call
+		{Code: equal, K: unix.SYS_CONNECT, Jt: 4},
 		{Code: equal, K: unix.SYS_SOCKET, Jf: 5},
 		{Code: load, K: domain},
 		{Code: equal, K: unix.AF_UNIX, Jt: 3},

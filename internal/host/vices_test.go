@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -386,8 +387,8 @@ func serveChat() {
 // hostile tries what a plugin must not do, and reports what came of it.
 func hostile(_ context.Context, v *sdk.Visit) (sdk.Result, error) {
 	var plan struct {
-		File, Address string
-		Pid           int
+		File, Address, Socket string
+		Pid                   int
 	}
 	if err := v.Into(&plan); err != nil {
 		return sdk.Result{}, err
@@ -406,8 +407,11 @@ func hostile(_ context.Context, v *sdk.Visit) (sdk.Result, error) {
 	try("link", os.Symlink("/", plan.File+".l"))
 	_, err := net.DialTimeout("tcp", plan.Address, 5*time.Second)
 	try("connect", err)
+	_, err = net.Dial("unix", plan.Socket)
+	try("unix", err)
 	_, err = net.Listen("tcp", "127.0.0.1:0")
 	try("listen", err)
+	try("inherited", openOf(plan.File))
 	many := net.Dialer{Timeout: 5 * time.Second}
 	many.SetMultipathTCP(true)
 	_, err = many.Dial("tcp", plan.Address)
@@ -428,6 +432,17 @@ func hostile(_ context.Context, v *sdk.Visit) (sdk.Result, error) {
 	try("read outside", err)
 	out, err := json.Marshal(said, json.Deterministic(true))
 	return sdk.Result{Output: out}, err
+}
+
+// openOf tells whether a file is among those that this process has open.
+func openOf(file string) error {
+	entries, err := os.ReadDir("/proc/self/fd")
+	for _, entry := range entries {
+		if target, err := os.Readlink("/proc/self/fd/" + entry.Name()); err == nil && target == file {
+			return nil
+		}
+	}
+	return errors.Join(err, syscall.ENOENT)
 }
 
 // beHost runs one visit, says which process answered it, and waits to be killed.
