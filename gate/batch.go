@@ -25,7 +25,8 @@ type batch struct {
 	breakers map[string]Breaker
 	sequence uint64
 	previous dag.Digest
-	lines    []Line // of the candidate at hand
+	evidence []evidenceNote // of the lines of the evidence
+	lines    []Line         // of the candidate at hand
 }
 
 func (g *Gate) newBatch() *batch {
@@ -46,7 +47,11 @@ func (b *batch) append(path string, row any) error {
 }
 
 func (b *batch) appendLine(path string, line []byte) {
-	b.writes[path] = append(b.writes[path], line...)
+	lines := b.writes[path]
+	if len(lines)+len(line) > cap(lines) { // doubled: append's own growth would copy each line five times
+		lines = slices.Grow(lines, max(len(lines), len(line), 64<<10))
+	}
+	b.writes[path] = append(lines, line...)
 	b.lines = append(b.lines, Line{path, line[:len(line)-1]})
 }
 
@@ -62,12 +67,12 @@ func (b *batch) unique(k key) (id string, err error) {
 	return row.ID, nil
 }
 
-// record finds the digest of the record with an id.
-func (b *batch) record(id string) (digest string, err error) {
-	if d, ok := b.ids[id]; ok {
+// record finds the digest of the record with the id of this one.
+func (b *batch) record(r *recordParts) (digest string, err error) {
+	if d, ok := b.ids[r.id]; ok {
 		return d.String(), nil
 	}
-	row, err := b.g.ledger.record(id)
+	row, err := b.g.ledger.record(r.id, r.idKey)
 	if err != nil || row == nil {
 		return "", err
 	}
@@ -126,7 +131,7 @@ func (b *batch) lockedPhase(j *judgement) error {
 	}
 	// The same record a second time is no duplicate of itself: decline and accept
 	// come to that by its id, so it is left to them.
-	if have, err := b.record(j.record.id); err != nil || have == j.record.digest.String() {
+	if have, err := b.record(j.record); err != nil || have == j.record.digest.String() {
 		return err
 	}
 	for i, done := range j.states {
@@ -155,7 +160,7 @@ func (b *batch) accept(k key, admission Admission) (Verdict, error) {
 		return Verdict{}, &dag.Error{Op: "write a record", Kind: dag.KindBug, Err: errors.New("the admission is not of a judgement")}
 	}
 	r := j.record
-	have, err := b.record(r.id)
+	have, err := b.record(r)
 	if err != nil {
 		return Verdict{}, err
 	}
@@ -184,11 +189,7 @@ func (b *batch) accept(k key, admission Admission) (Verdict, error) {
 	for _, k := range r.keys {
 		row.Keys = append(row.Keys, k.String())
 	}
-	evidence := r.evidence
-	if evidence == nil {
-		evidence = []byte("{}")
-	}
-	line, err := rowWith(row, evidence)
+	line, err := evidenceLine(&row, r.evidence)
 	if err != nil {
 		if err := j.content(dag.Fail(dag.EExpr, "corpus.evidence_record has a member that the gate writes itself; call it otherwise: %v", err)); err != nil {
 			return Verdict{}, err
@@ -197,6 +198,7 @@ func (b *batch) accept(k key, admission Admission) (Verdict, error) {
 	}
 	b.sequence++
 	b.previous = dag.Sum(line[:len(line)-1])
+	b.evidence = append(b.evidence, evidenceNote{k, r.id, r.idKey, r.keys, b.sequence, b.previous, len(line)})
 	b.appendLine(b.g.spec.Corpus.Evidence, line)
 	b.appendLine(r.path, r.line)
 	b.ids[r.id] = r.digest

@@ -200,14 +200,20 @@ func (g *Gate) write(b *batch, sizes map[string]int64) error {
 	for _, path := range slices.SortedFunc(maps.Keys(b.writes), g.writeOrder) {
 		writes = append(writes, write{path, sizes[path], b.writes[path]})
 	}
-	if err := g.store.commit(writes); err != nil {
+	err := g.store.commit(writes)
+	if err != nil {
 		return err
 	}
 	for number, log := range g.ledger.logs {
 		if log == nil || len(b.writes[log.path]) == 0 {
 			continue
 		}
-		if err := g.ledger.wrote(uint8(number), sizes[log.path], b.writes[log.path]); err != nil {
+		if number == evidenceLog {
+			err = g.ledger.wroteEvidence(sizes[log.path], b.evidence)
+		} else {
+			err = g.ledger.wrote(uint8(number), sizes[log.path], b.writes[log.path])
+		}
+		if err != nil {
 			return &errCommitted{err}
 		}
 	}

@@ -134,7 +134,7 @@ func (j *judgement) makeMembers() error {
 			return err
 		}
 		j.members[i] = doc
-		j.scope.members[m.Name] = doc
+		j.scope.members = append(j.scope.members, doc)
 	}
 	return nil
 }
@@ -288,6 +288,9 @@ func (j *judgement) set(i int, check *check, r result) {
 	j.results[i] = CheckResult{
 		Name: check.name, Kind: spec.Kind, Code: spec.Code, State: r.state.String(), Shadow: shadow,
 		Figure: r.figure, Evidence: r.evidence, Details: r.details,
+	}
+	if j.scope.checks == nil {
+		j.scope.checks = make(map[string]result, len(j.g.checks))
 	}
 	j.scope.checks[check.name] = r
 	if r.state == held || r.state == notApplicable {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"slices"
 )
 
 // The redo journal. It starts with a header that bears its epoch; then come the
@@ -61,7 +62,8 @@ func decodeHeader(b []byte) (epoch uint64, ok bool) {
 	return binary.LittleEndian.Uint64(b[8:]), true
 }
 
-func encodeRecord(r record) ([]byte, error) {
+// encodeRecord writes a record over b, whose room it uses.
+func encodeRecord(b []byte, r record) ([]byte, error) {
 	size := recordFixed + 4
 	for _, w := range r.writes {
 		size += 2 + len(w.path) + 8 + 4 + len(w.data)
@@ -69,7 +71,7 @@ func encodeRecord(r record) ([]byte, error) {
 	if size > maxRecord {
 		return nil, fmt.Errorf("a batch of %d bytes is over the limit of %d; commit fewer candidates at a time", size, maxRecord)
 	}
-	b := append(make([]byte, 0, size), recordMagic...)
+	b = append(slices.Grow(b[:0], size), recordMagic...)
 	b = binary.LittleEndian.AppendUint32(b, uint32(size))
 	b = binary.LittleEndian.AppendUint64(b, r.epoch)
 	b = binary.LittleEndian.AppendUint64(b, r.sequence)

@@ -19,7 +19,7 @@ func TestRecordsReadBack(t *testing.T) {
 				data: rapid.SliceOf(rapid.Byte()).Draw(t, "data"),
 			})
 		}
-		b, err := encodeRecord(want)
+		b, err := encodeRecord(nil, want)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestRecordsReadBack(t *testing.T) {
 }
 
 func FuzzJournal(f *testing.F) {
-	b, _ := encodeRecord(record{1, 2, []write{{"data/a", 3, []byte("x\n")}}})
+	b, _ := encodeRecord(nil, record{1, 2, []write{{"data/a", 3, []byte("x\n")}}})
 	f.Add(b)
 	f.Add(encodeHeader(1))
 	f.Fuzz(func(t *testing.T, b []byte) {
@@ -52,7 +52,7 @@ func FuzzJournal(f *testing.F) {
 		if err != nil {
 			return
 		}
-		again, err := encodeRecord(r)
+		again, err := encodeRecord(nil, r)
 		if err != nil || !bytes.Equal(again, b[:end]) {
 			t.Fatalf("%+v is written otherwise", r)
 		}

@@ -1,9 +1,7 @@
 package gate
 
 import (
-	"crypto/sha256"
 	"encoding/binary"
-	"hash"
 	"maps"
 	"slices"
 
@@ -115,27 +113,24 @@ func candidateDigest(c *Candidate, members []dag.Member, docs []dag.Doc) dag.Dig
 	return d.sum()
 }
 
-// digester hashes parts so that no two lists of parts run into one.
-type digester struct{ h hash.Hash }
+// digester gathers parts so that no two lists of parts run into one, and hashes
+// them at the end: each is a few bytes, and a hash is dear to start.
+type digester struct{ b []byte }
 
-func newDigester(what string) digester {
-	d := digester{sha256.New()}
+func newDigester(what string) *digester {
+	d := &digester{make([]byte, 0, 1<<10)}
 	d.text("penstock gate 1 " + what)
 	return d
 }
 
-func (d digester) text(s string) {
+func (d *digester) text(s string) {
 	d.number(len(s))
-	_, _ = d.h.Write([]byte(s))
+	d.b = append(d.b, s...)
 }
 
-func (d digester) number(n int) {
-	var b [8]byte
-	binary.LittleEndian.PutUint64(b[:], uint64(n))
-	_, _ = d.h.Write(b[:])
-}
+func (d *digester) number(n int) { d.b = binary.LittleEndian.AppendUint64(d.b, uint64(n)) }
 
-func (d digester) flag(b bool) {
+func (d *digester) flag(b bool) {
 	if b {
 		d.number(1)
 		return
@@ -143,9 +138,9 @@ func (d digester) flag(b bool) {
 	d.number(0)
 }
 
-func (d digester) digest(x dag.Digest) { _, _ = d.h.Write(x[:]) }
+func (d *digester) digest(x dag.Digest) { d.b = append(d.b, x[:]...) }
 
-func (d digester) expr(e dag.Expr) {
+func (d *digester) expr(e dag.Expr) {
 	if e == nil {
 		d.digest(dag.Digest{})
 		return
@@ -153,7 +148,7 @@ func (d digester) expr(e dag.Expr) {
 	d.digest(e.Digest())
 }
 
-func (d digester) stage(s *dag.Stage) {
+func (d *digester) stage(s *dag.Stage) {
 	if s == nil {
 		d.text("")
 		return
@@ -161,4 +156,4 @@ func (d digester) stage(s *dag.Stage) {
 	d.text(s.Name)
 }
 
-func (d digester) sum() dag.Digest { return dag.Digest(d.h.Sum(nil)) }
+func (d *digester) sum() dag.Digest { return dag.Sum(d.b) }

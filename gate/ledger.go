@@ -180,24 +180,58 @@ func (l *ledger) row(number uint8, log *rowLog, line []byte) error {
 	if err != nil {
 		return nil
 	}
-	l.addEvidence(&row, at)
+	note := evidenceNote{id: row.ID, idKey: keyOf(row.ID), sequence: row.Sequence}
+	note.accept, _ = parseKey(row.AcceptKey)
+	for _, text := range row.Keys {
+		if k, err := parseKey(text); err == nil {
+			note.keys = append(note.keys, k)
+		}
+	}
+	l.addEvidence(&note, at)
 	return nil
 }
 
+// evidenceNote is what the indexes take of a line of the evidence.
+type evidenceNote struct {
+	accept   key // zero: none
+	id       string
+	idKey    key
+	keys     []key
+	sequence uint64
+	digest   dag.Digest // of the line without its line feed
+	size     int        // of the line with it
+}
+
 // addEvidence indexes a row of the evidence.
-func (l *ledger) addEvidence(row *evidenceRow, at place) {
-	l.sequence = max(l.sequence, row.Sequence)
-	if k, err := parseKey(row.AcceptKey); err == nil {
-		l.accepts.add(k, at)
+func (l *ledger) addEvidence(note *evidenceNote, at place) {
+	l.sequence = max(l.sequence, note.sequence)
+	if note.accept != (key{}) {
+		l.accepts.add(note.accept, at)
 	}
-	if row.ID != "" {
-		l.ids.add(keyOf(row.ID), at)
+	if note.id != "" {
+		l.ids.add(note.idKey, at)
 	}
-	for _, text := range row.Keys {
-		if k, err := parseKey(text); err == nil {
-			l.uniques.add(k, at)
-		}
+	for _, k := range note.keys {
+		l.uniques.add(k, at)
 	}
+}
+
+// wroteEvidence takes in lines of the evidence that this process has just
+// committed: what they say is known, so they are not read.
+func (l *ledger) wroteEvidence(off int64, notes []evidenceNote) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	log := l.logs[evidenceLog]
+	if err := log.at(l.dir, off); err != nil {
+		return err
+	}
+	for i := range notes {
+		log.rows++
+		l.last = notes[i].digest
+		l.addEvidence(&notes[i], placeOf(evidenceLog, log.read))
+		log.read += int64(notes[i].size)
+	}
+	return nil
 }
 
 // wrote takes in rows that this process has just committed.
@@ -205,17 +239,25 @@ func (l *ledger) wrote(number uint8, off int64, lines []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	log := l.logs[number]
-	if err := log.open(l.dir); err != nil {
+	if err := log.at(l.dir, off); err != nil {
 		return err
-	}
-	if log.read != off {
-		return fmt.Errorf("%s was read up to byte %d and written at byte %d", log.path, log.read, off)
 	}
 	for line := range bytes.Lines(lines) {
 		if err := l.row(number, log, line[:len(line)-1]); err != nil {
 			return err
 		}
 		log.read += int64(len(line))
+	}
+	return nil
+}
+
+// at opens a log that was written at off, which must be where reading has come to.
+func (log *rowLog) at(dir string, off int64) error {
+	if err := log.open(dir); err != nil {
+		return err
+	}
+	if log.read != off {
+		return fmt.Errorf("%s was read up to byte %d and written at byte %d", log.path, log.read, off)
 	}
 	return nil
 }
@@ -255,8 +297,8 @@ func (l *ledger) verdict(k key) (*Verdict, error) {
 }
 
 // record finds an accepted record by its id.
-func (l *ledger) record(id string) (row *evidenceRow, err error) {
-	return l.evidence(&l.ids, keyOf(id), func(row *evidenceRow) bool { return row.ID == id })
+func (l *ledger) record(id string, k key) (row *evidenceRow, err error) {
+	return l.evidence(&l.ids, k, func(row *evidenceRow) bool { return row.ID == id })
 }
 
 // unique finds an accepted record by a key of a check "unique".

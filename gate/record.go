@@ -11,6 +11,7 @@ import (
 type recordParts struct {
 	path     string // of its data file
 	id       string
+	idKey    key    // of id
 	line     []byte // with its line feed
 	digest   dag.Digest
 	evidence []byte // of evidence_record; nil: it reads a locked check, or there is none
@@ -46,17 +47,19 @@ func (j *judgement) makeParts() (*recordParts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("corpus.record: %w", err)
 	}
-	canonical, err := canon.Canonical(nil, doc.Bytes)
+	canonical, err := canon.Canonical(make([]byte, 0, len(doc.Bytes)+1), doc.Bytes)
 	if err != nil {
 		return nil, dag.Fail(dag.EExpr, "corpus.record: %v", err)
 	}
-	if r.id, err = j.recordID(canonical); err != nil {
+	own := ownID(canonical)
+	if r.id, err = j.recordID(canonical, own); err != nil {
 		return nil, err
 	}
-	if r.line, err = recordLine(canonical, r.id); err != nil {
+	if r.line, err = recordLine(canonical, own, r.id); err != nil {
 		return nil, err
 	}
 	r.digest = dag.Sum(r.line[:len(r.line)-1])
+	r.idKey = keyOf(r.id)
 	for _, done := range j.states {
 		r.keys = append(r.keys, done.result.keys...)
 	}
@@ -94,9 +97,9 @@ func (j *judgement) makeEvidence() ([]byte, error) {
 
 // recordID is the id of a record: as the corpus declares it, else the record's
 // own, else the first 16 hex digits of the record's digest.
-func (j *judgement) recordID(record []byte) (string, error) {
+func (j *judgement) recordID(record, own []byte) (string, error) {
 	if j.g.spec.Corpus.ID == nil {
-		if own, found, err := member(record, "id"); err == nil && found && isText(own) {
+		if isText(own) {
 			return unquote(own)
 		}
 		return dag.Sum(record).String()[:16], nil

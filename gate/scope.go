@@ -14,7 +14,8 @@ import (
 type scope struct {
 	base    dag.Scope
 	load    dag.Load
-	members map[string]dag.Doc
+	names   []dag.Member
+	members []dag.Doc          // of the candidate, as far as they were evaluated, in the order of names
 	visits  map[string]dag.Doc // by stage; filled on demand
 	facts   []dag.VisitFacts
 	checks  map[string]result // what the checks came to, by name
@@ -25,10 +26,9 @@ type scope struct {
 func (g *Gate) newScope(c *Candidate) *scope {
 	return &scope{
 		base: c.Scope, load: c.Load, facts: c.Facts,
-		members: make(map[string]dag.Doc, len(g.spec.Candidate)),
-		checks:  make(map[string]result, len(g.checks)),
-		bucket:  dag.Doc{Bytes: canon.Quote(nil, c.Bucket)},
-		run:     g.run,
+		names: g.spec.Candidate, members: make([]dag.Doc, 0, len(g.spec.Candidate)),
+		bucket: dag.Doc{Bytes: canon.Quote(nil, c.Bucket)},
+		run:    g.run,
 	}
 }
 
@@ -61,8 +61,10 @@ func (s *scope) Lookup(name dag.Name) (dag.Doc, error) {
 		return s.run, nil
 	}
 	if name.Member == "" {
-		if doc, ok := s.members[name.Root]; ok {
-			return doc, nil
+		for i := len(s.members) - 1; i >= 0; i-- {
+			if s.names[i].Name == name.Root {
+				return s.members[i], nil
+			}
 		}
 	}
 	if s.base == nil {

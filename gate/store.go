@@ -39,6 +39,7 @@ type store struct {
 	epoch    uint64 // of the journal; a checkpoint begins the next
 	sequence uint64 // of the last committed batch
 	end      int64  // of what is read of the journal
+	buffer   []byte // for the next record
 
 	targets map[string]*target
 	touched map[string]bool // since the last checkpoint, by any process
@@ -60,6 +61,9 @@ type target struct {
 
 // tailSize is how much of a file's end tells whether it is the file that was left.
 const tailSize = 256
+
+// keptBuffer is the largest buffer that is kept from one commit to the next.
+const keptBuffer = 4 << 20
 
 // maxOpenTargets bounds the data files that are kept open.
 const maxOpenTargets = 256
@@ -311,9 +315,12 @@ func (s *store) commit(writes []write) error {
 			return err // while nothing is promised yet
 		}
 	}
-	b, err := encodeRecord(record{epoch: s.epoch, sequence: s.sequence + 1, writes: writes})
+	b, err := encodeRecord(s.buffer, record{epoch: s.epoch, sequence: s.sequence + 1, writes: writes})
 	if err != nil {
 		return err
+	}
+	if s.buffer = b; cap(b) > keptBuffer {
+		s.buffer = nil
 	}
 	s.at("begun")
 	if _, err := s.journal.WriteAt(b, s.end); err != nil {
