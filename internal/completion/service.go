@@ -29,11 +29,11 @@ const maxSchemas = 1000
 type Caller func(ctx context.Context, request *proto.CompletionRequest) (*proto.CompletionReply, error)
 
 // Cache keeps answers across runs under a digest of all that they depend on.
-// What it is given is a JSON document in canonical form. It is called by
-// several goroutines at once; a Put that fails is its own matter, since the
-// answer is given all the same.
+// What it is given is a JSON document in canonical form; the context of a
+// look-up is that of the request. It is called by several goroutines at once; a
+// Put that fails is its own matter, since the answer is given all the same.
 type Cache interface {
-	Get(key dag.Digest) ([]byte, bool)
+	Get(ctx context.Context, key dag.Digest) ([]byte, bool)
 	Put(key dag.Digest, answer []byte)
 }
 
@@ -179,7 +179,7 @@ func (s *Service) Complete(ctx context.Context, p *dag.Provider, caller Caller, 
 	if err != nil {
 		return s.failed(failure(proto.ProviderError_INVALID_REQUEST, err.Error()))
 	}
-	if reply, ok := s.cached(key); ok {
+	if reply, ok := s.cached(ctx, key); ok {
 		s.count(func(c *Counters) { c.Cached++ })
 		s.record(p, request, reply)
 		return reply.wire(OriginCache)
@@ -255,11 +255,11 @@ func (s *Service) cacheKey(p *dag.Provider, r *Request) (dag.Digest, error) {
 	return dag.Sum(append(append([]byte("completion/1\n"), recipe[:]...), b...)), nil
 }
 
-func (s *Service) cached(key dag.Digest) (*Reply, bool) {
+func (s *Service) cached(ctx context.Context, key dag.Digest) (*Reply, bool) {
 	if s.options.Cache == nil {
 		return nil, false
 	}
-	b, ok := s.options.Cache.Get(key)
+	b, ok := s.options.Cache.Get(ctx, key)
 	if !ok {
 		return nil, false
 	}

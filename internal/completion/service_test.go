@@ -19,7 +19,7 @@ type memory struct {
 	m  map[dag.Digest][]byte
 }
 
-func (c *memory) Get(key dag.Digest) ([]byte, bool) {
+func (c *memory) Get(_ context.Context, key dag.Digest) ([]byte, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b, ok := c.m[key]

@@ -86,7 +86,7 @@ func (e *engine) complete(ctx context.Context, s *dag.Stage, request *proto.Comp
 			return call(ctx, request)
 		}
 	}
-	return e.completions.Complete(ctx, s.Provider, caller, request)
+	return e.completions.Complete(withStage(ctx, s), s.Provider, caller, request)
 }
 
 // callers start provider processes, each when the first completion needs it.
@@ -126,12 +126,9 @@ func (c *callers) start(ctx context.Context, p *dag.Provider) (completion.Caller
 // answers keeps live completions in the store, under all that they depend on.
 type answers struct{ engine *engine }
 
-func (a answers) Get(key dag.Digest) ([]byte, bool) {
-	if a.engine.Force {
-		return nil, false
-	}
+func (a answers) Get(ctx context.Context, key dag.Digest) ([]byte, bool) {
 	made, ok, err := a.engine.store.Action(key)
-	if err != nil || !ok {
+	if err != nil || !ok || !a.engine.mayReuse(ctx, made) {
 		return nil, false
 	}
 	b, err := a.engine.store.Read(made.OutputRef, made.Output)
@@ -142,7 +139,8 @@ func (a answers) Put(key dag.Digest, answer []byte) {
 	doc := dag.NewDoc(answer)
 	ref, err := a.engine.store.Put(doc)
 	if err == nil {
-		err = a.engine.store.PutAction(&staging.Action{Digest: key, Stage: "completion", Output: doc.Digest, OutputRef: ref, Run: a.engine.runID})
+		err = a.engine.store.PutAction(&staging.Action{Digest: key, Stage: "completion", Output: doc.Digest, OutputRef: ref, Run: a.engine.runID,
+			Facts: dag.Facts{EndedAt: a.engine.Now()}})
 	}
 	if err != nil {
 		a.engine.Report.Warn(fmt.Sprintf("a paid answer could not be kept: %v", err))

@@ -75,6 +75,7 @@ type engine struct {
 	callers     callers
 	recipes     []recipe // by stage index
 	graphKey    dag.Digest
+	aging       bool // a finished item may be unfinished again, with time
 	hostCtx     context.Context
 
 	intake   intake
@@ -161,7 +162,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	}
 	e := &engine{
 		Options: o, started: o.Now().UTC(),
-		visits: map[uint64]*visit{}, inflight: map[dag.Digest]*visit{}, waiting: map[*visit]*time.Timer{},
+		aging: ages(o.Graph), visits: map[uint64]*visit{}, inflight: map[dag.Digest]*visit{}, waiting: map[*visit]*time.Timer{},
 		buckets: map[string]*bucket{}, events: make(chan any, 256), closed: make(chan struct{}), hostCtx: ctx,
 		items: lookahead{most: max(1024, 4*o.Jobs)}, planning: planned,
 	}

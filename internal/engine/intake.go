@@ -80,7 +80,7 @@ func (e *engine) take1(record *source.Record) error {
 	i.seq++
 	raw := dag.Sum(record.Raw)
 	key := e.trailKey(record, raw)
-	if head, ok := e.store.Trail(key); ok && head.Final && !e.Force {
+	if head, ok := e.store.Trail(key); ok && !e.Force && e.finished(head) {
 		if i.seen != nil && e.known(head.KeyHash, raw) != keyNew {
 			e.tally.Duplicates++
 			return nil
@@ -173,7 +173,7 @@ func (e *engine) claim() error {
 				continue
 			}
 			// It may have been finished between the look-up and the claim.
-			if head, ok := e.store.Trail(c.key); ok && head.Final && !e.Force {
+			if head, ok := e.store.Trail(c.key); ok && e.finished(head) {
 				e.tally.settled(head)
 				continue
 			}
@@ -207,7 +207,7 @@ func (e *engine) waitForOthers(ctx context.Context) (bool, error) {
 		}
 		waiting := others[:0]
 		for _, c := range others {
-			if head, ok := e.store.Trail(c.key); ok && head.Final {
+			if head, ok := e.store.Trail(c.key); ok && e.finished(head) {
 				e.tally.settled(head)
 				continue
 			}

@@ -90,10 +90,7 @@ func (e *engine) answered(s *dag.Stage, action dag.Digest) (made, bool) {
 	if a.Run == e.runID {
 		return made{Action: a}, true
 	}
-	if e.Force || (e.Record != "" && s.Provider != nil) || (s.Cache != nil && !*s.Cache) {
-		return made{}, false
-	}
-	if s.HasMaxAge && e.Now().Sub(a.Facts.EndedAt) > s.MaxAge {
+	if (e.Record != "" && s.Provider != nil) || !e.reusable(s, a.Facts.EndedAt) {
 		return made{}, false
 	}
 	return made{Action: a}, true
