@@ -28,9 +28,9 @@ const version = "0.1.0"
 func main() {
 	host.MaybeConfine() // a stage plugin's process begins here; see internal/host
 	if os.Getenv("GOGC") == "" {
-		// Documents come and go by the window; a heap of twice the live one halves
-		// what collecting them costs, and stays small.
-		debug.SetGCPercent(200)
+		// Documents come and go by the window, so a larger heap collects them for
+		// less; half as much again as by default keeps it small.
+		debug.SetGCPercent(150)
 	}
 	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -49,7 +49,7 @@ func (i *intake) done(e *engine) bool {
 // admit takes in items while there is room. An item whose whole trail is known
 // costs one line read and one look-up.
 func (e *engine) admit() error {
-	for !e.intake.ended && !e.stop.admit && e.items.open+len(e.intake.pending) < e.items.most {
+	for !e.intake.ended && !e.stop.admit && e.hasRoom() {
 		record, err := e.intake.reader.Next()
 		if errors.Is(err, io.EOF) {
 			e.intake.ended = true
@@ -72,6 +72,13 @@ func (e *engine) admit() error {
 		return nil
 	}
 	return e.claim()
+}
+
+// hasRoom reports whether another item may be taken in: not while enough visits
+// wait for capacity, and never more than the bound of those that wait for a turn.
+func (e *engine) hasRoom() bool {
+	pending := len(e.intake.pending)
+	return e.items.open+pending < e.items.most && e.queued()+len(e.ready)+pending < max(e.Jobs, claimMost)
 }
 
 // take1 answers a record from its whole trail, or keeps it to be claimed.
