@@ -14,7 +14,7 @@ func (c *command) auditCommand() *cobra.Command {
 		Use:   "audit",
 		Short: "Compare the corpus with its evidence",
 		Long:  "Check the corpus against what the gate promised: the chain of the evidence, every record against\nits evidence and its digest, duplicates, orphans and torn tails. Nothing is mended. Exit 5 where a\nfault is found.",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.audit(cmd.Context()) },
 	}
 }

@@ -18,18 +18,18 @@ func (c *command) breakerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "breaker",
 		Short: "List the breakers of the buckets, or close one",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.breakers(cmd.Context()) },
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "list",
 		Short: "List the breakers of the buckets",
-		Args:  cobra.NoArgs,
+		Args:  noArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.breakers(cmd.Context()) },
 	}, &cobra.Command{
 		Use:   "reset BUCKET",
 		Short: "Close a bucket's breaker: its items start again",
-		Args:  cobra.ExactArgs(1),
+		Args:  oneArg("a bucket"),
 		RunE:  func(cmd *cobra.Command, args []string) error { return c.resetBreaker(cmd.Context(), args[0]) },
 	})
 	return cmd
@@ -84,6 +84,12 @@ func (c *command) resetBreaker(ctx context.Context, bucket string) error {
 		if b.Bucket == bucket {
 			if err := g.ResetBreaker(ctx, bucket); err != nil {
 				return err
+			}
+			if c.json {
+				return c.printer().Document(struct {
+					Version int    `json:"version"`
+					Reset   string `json:"reset"`
+				}{1, bucket})
 			}
 			c.printer().Line("the breaker of %s is closed", bucket)
 			return nil

@@ -416,6 +416,9 @@ func TestReadmeTables(t *testing.T) {
 	}
 	flags := 0
 	for _, verb := range (&command{}).root().Commands() {
+		if !verb.Hidden && !strings.Contains(string(text), "\n| `penstock "+verb.Name()+"` | ") {
+			t.Errorf("README.md has no row for `penstock %s`", verb.Name())
+		}
 		if verb.Name() != "run" && verb.Name() != "plan" {
 			continue
 		}
