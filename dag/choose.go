@@ -81,7 +81,8 @@ func (t *Traversal) take(a *Arm) error {
 		t.trail.As, t.trail.Code, t.phase = c.arm.As, c.arm.Code, phaseGate
 	case ArmStop:
 		t.decided(d)
-		t.halt(c.arm.End, c.arm.Code, c.arm.Status, nil)
+		code, f := c.arm.stopped(t.failure)
+		t.halt(c.arm.End, code, c.arm.Status, f)
 	case ArmAsk:
 		d.To = "ask"
 		t.decided(d)
@@ -234,6 +235,22 @@ func (t *Traversal) decided(d Decision) {
 func (t *Traversal) halt(end End, code Code, status string, f *Failure) {
 	t.trail.Code, t.trail.Status, t.trail.Failed = code, status, f
 	t.ends, t.phase = end, phaseStop
+}
+
+// stopped is what a stop is recorded with that a failure led to: without a code
+// of its own it keeps the failure's, and the reason stays readable either way.
+func (a *Arm) stopped(f *Failure) (Code, *Failure) {
+	switch {
+	case f == nil:
+		return a.Code, nil
+	case a.Code == "" || a.Code == f.Code:
+		return f.Code, f
+	}
+	cause := f.Cause
+	if cause == "" {
+		cause = f.Code
+	}
+	return a.Code, &Failure{Code: a.Code, Cause: cause, Message: f.Message}
 }
 
 func (t *Traversal) limit(a *Arm) int { return t.g.index.maximum(t.g.index.countOf[a.ID]) }

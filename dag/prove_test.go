@@ -141,7 +141,7 @@ func TestEachProofSaysWhatIsWrongWhyAndWhatToWrite(t *testing.T) {
 				b.Pipeline.Pos = line1(99)
 				return b
 			},
-			[]Problem{{line1(99), "No start stage", "An item starts at the stage that no route leads to, and here some route leads to each. Put a stage before the first one: `stage \"start\" { decide { else { outcome = \"ok\" } } }` and a route from it.", nil}},
+			[]Problem{{line1(99), "No start stage", "An item starts at the stage that no route leads to, and here some route leads to each. Put a stage before the first one, and a route from it to there:\n    stage \"start\" {\n      decide {\n        else { outcome = \"ok\" }\n      }\n    }", nil}},
 		},
 		"an unreachable stage, and a gate that nothing reaches": {
 			func() *build {

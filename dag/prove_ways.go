@@ -55,7 +55,7 @@ func (p *prover) start() {
 		p.g.First = candidates[0]
 	case 0:
 		p.complain(p.g.Pipeline.Pos, "No start stage",
-			"An item starts at the stage that no route leads to, and here some route leads to each. Put a stage before the first one: `stage \"start\" { decide { else { outcome = \"ok\" } } }` and a route from it.")
+			"An item starts at the stage that no route leads to, and here some route leads to each. Put a stage before the first one, and a route from it to there:\n    stage \"start\" {\n      decide {\n        else { outcome = \"ok\" }\n      }\n    }")
 	default:
 		problem := p.complain(candidates[1].Pos, "More than one start stage",
 			"An item starts at the stage that no route leads to, and that is true of %s. Lead a route to all of them but one; where items must start at different stages, put a stage of `decide` rules before them.",

@@ -184,8 +184,38 @@ func TestAFailureIsRoutedByItsCauseThenItsCodeThenTheRest(t *testing.T) {
 				}
 				return
 			}
-			if want := string(c.fail[c.want]); step.Status != want || step.End != Rejected || step.Failed != nil {
-				t.Errorf("the arm for %q is taken (%+v), want that for %q", step.Status, step, want)
+			f := s.renamed(c.give)
+			want := Step{Kind: DoStop, End: Rejected, Code: f.Code, Status: string(c.fail[c.want]), Failed: f}
+			if diff := cmp.Diff(want, step); diff != "" {
+				t.Errorf("step (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAStopAfterAFailureTellsItsReason(t *testing.T) {
+	for name, c := range map[string]struct {
+		code Code // of the stop
+		give *Failure
+		want *Failure
+	}{
+		"without a code it keeps the failure's": {"", Fail("OTHER", "why"), &Failure{Code: "OTHER", Message: "why"}},
+		"its own code, the failure's as cause":  {"DUP", Fail("OTHER", "why"), &Failure{Code: "DUP", Cause: "OTHER", Message: "why"}},
+		"its own code, the cause as cause":      {"DUP", Fail(ERefused, "why"), &Failure{Code: "DUP", Cause: ERefused, Message: "why"}},
+		"the same code":                         {"BAD", Fail(ERefused, "why"), &Failure{Code: "BAD", Cause: ERefused, Message: "why"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBuild()
+			s := b.stage("s")
+			s.Code = "BAD"
+			stop := b.stop(Failed, "told")
+			stop.Code = c.code
+			b.route(b.gate(), s).Fail = []FailArm{{Arm: stop}}
+			tr := proved(t, b).Start(Item{Key: "k", Origin: lit("1")}, Doc{})
+			apply(t, tr, &Visited{Failure: c.give})
+			want := Step{Kind: DoStop, End: Failed, Code: c.want.Code, Status: "told", Failed: c.want}
+			if diff := cmp.Diff(want, expect(t, tr, DoStop, "")); diff != "" {
+				t.Errorf("step (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -254,8 +254,8 @@ func evaluated(e Expr, err error) (*Failure, error) {
 		return nil, err
 	}
 	message := f.Message
-	if pos := e.Pos().String(); pos != "" && !strings.Contains(message, pos) {
-		message = pos + ": " + message
+	if pos := e.Pos(); pos.File != "" && !strings.HasPrefix(message, pos.File+":") { // it may tell a closer place itself
+		message = pos.String() + ": " + message
 	}
 	return &Failure{Code: EExpr, Message: message}, nil
 }

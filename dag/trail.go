@@ -15,7 +15,7 @@ type Trail struct {
 	As     Triage   `json:"as,omitempty"`     // of the arm that led to the gate
 	Code   Code     `json:"code,omitempty"`   // of the arm that stopped it, or of the failure that nothing routed
 	Status string   `json:"status,omitempty"` // the free word of the stop
-	Failed *Failure `json:"failed,omitempty"` // the failure that nothing routed
+	Failed *Failure `json:"failed,omitempty"` // the failure that the item was stopped for
 
 	// What the gate said. Children stands in the trail of an expanded item.
 	Codes    []Code     `json:"codes,omitempty"`

@@ -33,7 +33,7 @@ type Step struct {
 	Code   Code     // DoGate with As, DoStop
 	End    End      // DoStop: Rejected or Failed. Done: how it ended
 	Status string   // DoStop
-	Failed *Failure // DoStop after a failure that nothing routed, or an edge that is exhausted
+	Failed *Failure // DoStop after a failure, or at an edge that is exhausted
 
 	Children []Child // DoSpawn
 
