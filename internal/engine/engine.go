@@ -116,6 +116,7 @@ type stopping struct {
 	visits    bool     // no new visits
 	kind      dag.Kind // what the run exits with, besides what items say
 	interrupt bool
+	cause     error  // what the run's own error is, though its items were parked in good order
 	over      bool   // nothing new is handed to the gate either
 	why       string // no new visits are made
 }

@@ -76,7 +76,7 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 	e.stop.over = true
 	e.drainReady()
 	e.parkOpen()
-	err := errors.Join(runErr, e.flush(true))
+	err := errors.Join(runErr, e.stop.cause, e.flush(true))
 	s := &Summary{RunID: e.runID, Tally: e.tally, Problems: e.tally.inOrder(), More: e.tally.dropped, Dry: e.Dry, Tripped: e.tripped()}
 	conservation := e.tally.check()
 	switch {
@@ -84,6 +84,8 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 		s.Kind = dag.KindBug
 	case e.stop.interrupt:
 		s.Kind = dag.KindInterrupted
+	case e.stop.kind == dag.KindDiffers:
+		s.Kind = dag.KindDiffers
 	case e.stop.kind == dag.KindStopped || len(s.Tripped) > 0:
 		s.Kind = dag.KindStopped
 	case e.tally.Infrastructure > 0:

@@ -166,6 +166,12 @@ func (e *engine) park(it *item, err error) {
 	case dag.KindStopped:
 		e.stop.kind = max(e.stop.kind, dag.KindStopped)
 		e.stopVisits("the run was stopped")
+	case dag.KindDiffers:
+		e.stop.kind = max(e.stop.kind, dag.KindDiffers)
+		e.stopVisits("the corpus is not as the gate left it")
+		if e.stop.cause == nil {
+			e.stop.cause = err
+		}
 	default:
 		e.tally.Infrastructure++
 		if !e.KeepGoing {

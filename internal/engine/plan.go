@@ -98,9 +98,10 @@ func newPlanned(g *dag.Graph) *Planned {
 
 func (p *Planned) reuse(s *dag.Stage) { p.byStage[s].Reuse++ }
 
-// visit notes a visit that a run would make; what may follow from it is worked
-// out once for all of them, by total.
-func (p *Planned) visit(s *dag.Stage) {
+// visit notes that a run would make so many actions for an item's visit; what may
+// follow from it is worked out once for all of them, by total.
+func (p *Planned) visit(s *dag.Stage, actions int) {
+	p.byStage[s].Run += actions
 	p.missing[s]++
 	p.Gate.Depends++
 }
@@ -127,14 +128,13 @@ func (e *engine) planKnown(intake, raw dag.Digest) bool {
 		}
 	}
 	e.tally.TakenIn++
-	e.planning.visit(first)
+	e.planning.visit(first, max(1, first.Samples))
 	return true
 }
 
 // follow adds the visits that may follow from those that are missing.
 func (p *Planned) follow(g *dag.Graph) {
 	for s, items := range p.missing {
-		p.byStage[s].Run += items * max(1, s.Samples)
 		for next, n := range g.MaxVisitsInAll(s) {
 			line := p.byStage[next]
 			if next == s {
