@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -44,6 +45,7 @@ type answer struct {
 	Message    string
 	RetryAfter int // ms
 	Crash      bool
+	Break      bool // the connection to the host, while the process lives on
 	Hang       bool // until the visit is cancelled
 	Ask        string
 	Findings   []sdk.Finding
@@ -143,6 +145,12 @@ func act(ctx context.Context, line *wire, stage string, v *sdk.Visit) (sdk.Resul
 	case a.Crash:
 		fmt.Fprintln(os.Stderr, "panic: as the director says")
 		os.Exit(2)
+	case a.Break:
+		for fd := range 64 {
+			_ = syscall.Shutdown(fd, syscall.SHUT_RDWR) // what is no socket says no
+		}
+		<-ctx.Done()
+		return sdk.Result{}, ctx.Err()
 	case a.Hang:
 		<-ctx.Done()
 		return sdk.Result{}, ctx.Err()

@@ -187,6 +187,39 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// A plugin that breaks the protocol over one item takes no other with it: what
+// was in flight beside it is visited anew, and the item waits for a better plugin.
+func TestBrokenProtocol(t *testing.T) {
+	const all = 12
+	var w *workspace
+	w = newWorkspace(t, chain("only"), numbered(all, ""), func(c *call) answer {
+		w.wait(func() bool { return w.peak[""] >= all })
+		if c.Key == "i0003" {
+			return answer{Break: true}
+		}
+		w.wait(func() bool { return len(w.pids) > 1 }) // in flight when it breaks
+		return answer{}
+	})
+	s := w.run(jobs(all))
+	want := map[string]dag.End{}
+	for i := range all {
+		want[fmt.Sprintf("i%04d", i)] = dag.Accepted
+	}
+	want["i0003"] = dag.Parked
+	if diff := cmp.Diff(want, w.ends()); diff != "" {
+		t.Errorf("ends (-want +got):\n%s", diff)
+	}
+	if s.Kind != dag.KindInfrastructure {
+		t.Errorf("the run ended with kind %d", s.Kind)
+	}
+	if p := problem(t, s, "i0003"); !strings.Contains(p.Reason, "broke the protocol: its stream ended") {
+		t.Errorf("the reason is %q", p.Reason)
+	}
+	if n := w.tries("only")["i0003"]; n != 2 {
+		t.Errorf("the guilty visit was made %d times, want 2", n)
+	}
+}
+
 // By default nothing new starts after an infrastructure failure; -k goes on.
 func TestKeepGoing(t *testing.T) {
 	const all = 3000

@@ -375,14 +375,14 @@ func (e *engine) applySamples(it *item, step dag.Step) bool {
 // failed takes a visit that failed for want of infrastructure: it is tried
 // again as the stage's retry says, else its items are parked.
 func (e *engine) failed(v *visit, r *host.Result) {
-	if r.Crashed {
-		if v.alone {
-			e.guilty(v, r)
-			return
-		}
-		v.alone = true
-		v.attempts-- // a crash is judged by itself, not by the number of attempts
+	switch {
+	case (r.Crashed || r.Shared) && !v.alone:
+		v.alone = true // whose fault it was shows when each of them runs by itself
+		v.attempts--   // and is judged by that, not by the number of attempts
 		e.enqueue(v)
+		return
+	case r.Crashed:
+		e.guilty(v, r)
 		return
 	}
 	if !retriable(r.Err.Code) || v.attempts >= max(1, v.stage.Retry.Attempts) || e.stop.visits {

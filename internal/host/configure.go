@@ -108,7 +108,7 @@ func (p *process) configure(stage *dag.Stage, h *stageHandle) {
 		unlucky = s.queue.take(func(v *visit) bool { return v.task.Stage == stage })
 	}
 	s.mu.Unlock()
-	s.fail(unlucky, failure, false)
+	s.fail(unlucky, failure)
 	p.ring()
 }
 

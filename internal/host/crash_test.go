@@ -35,7 +35,7 @@ func TestCrash(t *testing.T) {
 			if after := r.pid(stage); after == before {
 				t.Error("the dead process answered")
 			}
-			r.untilLogged("dies error run plugin dies: ")
+			r.untilLogged("dies error ")
 		})
 	}
 }
@@ -106,6 +106,9 @@ func TestBrokenProtocol(t *testing.T) {
 			errorHas(t, got, dag.EPlugin, test.parts...)
 			if got.Crashed {
 				t.Error("a plugin that was ended by the host has not crashed")
+			}
+			if got.Shared != strings.Contains(got.Err.Error(), "its stream ended") {
+				t.Errorf("shared: %v", got.Shared)
 			}
 		})
 	}

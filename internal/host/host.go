@@ -68,6 +68,7 @@ type Result struct {
 	Err        *dag.Error    // infrastructure
 	RetryAfter time.Duration // with Err: not before that
 	Crashed    bool          // with Err: the process died under this visit
+	Shared     bool          // with Err: the process was of no more use to any of its visits; alone, another may serve this one
 	Facts      dag.Facts
 }
 

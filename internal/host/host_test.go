@@ -208,7 +208,7 @@ func TestDocumentOverTheLimit(t *testing.T) {
 	}
 	// One that does not know the limit breaks the protocol.
 	got = r.run(vice(t, "oversize"), "1")
-	errorHas(t, got, dag.EPlugin, "it sent a message of more than 67108864 bytes")
+	errorHas(t, got, dag.EPlugin, "a message is too large for one side (both have to take 67108864 bytes")
 }
 
 func TestCancelAndTimeout(t *testing.T) {
@@ -254,7 +254,7 @@ func TestStuckPluginIsEnded(t *testing.T) {
 	for _, visit := range stuck {
 		errorHas(t, r.result(visit), dag.ETimeout, "did not answer within 200ms")
 	}
-	r.untilLogged("it has left 256 visits without an answer")
+	r.untilLogged("it hangs: 256 visits are without an answer")
 	r.output(stage, `"fine"`)
 }
 

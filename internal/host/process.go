@@ -170,14 +170,17 @@ func (p *process) end(broken error) {
 		close(p.gone)
 		failure := p.deathError(broken, crashed)
 		p.kill(failure)
-		p.slot.fail(visits, failure, crashed && !p.wanted())
+		p.slot.failed(visits, Result{Err: failure, Crashed: crashed && !p.wanted(), Shared: !p.wanted() && !errors.Is(broken, errHangs)})
 		p.client.Kill()
 		p.runner.cleanUp()
 		if !p.wanted() {
-			p.slot.log("error", failure.Error())
+			p.slot.log("error", failure.Err.Error())
 		}
 	})
 }
+
+// errHangs is a process that is of no use, but not by the visits that it has left.
+var errHangs = errors.New("it hangs")
 
 // processDeath is how long a process may take to be seen dead after its
 // connection broke.

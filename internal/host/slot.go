@@ -100,7 +100,7 @@ func (s *slot) start(st *starting) {
 	}
 	s.mu.Unlock()
 	close(st.done)
-	s.fail(waiting, failure, false)
+	s.fail(waiting, failure)
 }
 
 // running is the slot's process, started where there is none.
@@ -125,14 +125,18 @@ func (s *slot) running(ctx context.Context) (*process, *dag.Error) {
 }
 
 // fail ends visits that belong to nobody any more with one error.
-func (s *slot) fail(visits []*visit, err *dag.Error, crashed bool) {
+func (s *slot) fail(visits []*visit, err *dag.Error) { s.failed(visits, Result{Err: err}) }
+
+// failed is fail with all that a result says.
+func (s *slot) failed(visits []*visit, as Result) {
 	if len(visits) == 0 {
 		return
 	}
 	now := time.Now()
 	results := make([]Result, len(visits))
 	for i, v := range visits {
-		results[i] = Result{Visit: v.task.Visit, Err: err, Crashed: crashed, Facts: v.end(now)}
+		results[i] = as
+		results[i].Visit, results[i].Facts = v.task.Visit, v.end(now)
 	}
 	s.deliver(results)
 }
@@ -175,7 +179,7 @@ func (s *slot) cancel(id uint64) bool {
 	if p != nil {
 		p.ring()
 	}
-	s.fail([]*visit{v}, s.cancelled(v, context.Canceled), false)
+	s.fail([]*visit{v}, s.cancelled(v, context.Canceled))
 	return true
 }
 
@@ -191,7 +195,7 @@ func (s *slot) close(ctx context.Context) {
 	}
 	s.mu.Unlock()
 	for _, v := range waiting {
-		s.fail([]*visit{v}, s.cancelled(v, errClosed), false)
+		s.fail([]*visit{v}, s.cancelled(v, errClosed))
 	}
 	if st != nil {
 		<-st.done // soon: the host's context has ended

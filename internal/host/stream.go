@@ -89,7 +89,7 @@ func (p *process) take() *proto.HostMessage {
 	s.mu.Unlock()
 	if len(failed) > 0 {
 		p.ring() // there may be more
-		s.fail(failed, failure, false)
+		s.fail(failed, failure)
 	}
 	if len(m.Tasks) == 0 && len(m.Completed) == 0 && len(m.Cancel) == 0 {
 		return nil
@@ -176,7 +176,8 @@ func (p *process) streamEnd(err error) error {
 	case codes.Unimplemented:
 		return errors.New("it serves no stages")
 	case codes.ResourceExhausted:
-		return fmt.Errorf("it sent a message of more than %d bytes: %s", proto.MaxMessage, st.Message())
+		return fmt.Errorf("a message is too large for one side (both have to take %d bytes; many libraries take 4 MiB unless they are told): %s",
+			proto.MaxMessage, st.Message())
 	}
 	return fmt.Errorf("its stream ended: %s", st.Message())
 }
@@ -277,10 +278,10 @@ func (p *process) expire() {
 	p.ring()
 	for _, v := range late {
 		s.fail([]*visit{v}, &dag.Error{Op: "visit stage", Subject: v.task.Stage.Name, Kind: dag.KindInfrastructure, Code: dag.ETimeout,
-			Err: fmt.Errorf("%s: plugin %s did not answer within %s", v.task.Key, s.plugin.Name, v.task.Timeout)}, false)
+			Err: fmt.Errorf("%s: plugin %s did not answer within %s", v.task.Key, s.plugin.Name, v.task.Timeout)})
 	}
 	if hangs {
-		go p.end(fmt.Errorf("it has left %d visits without an answer", proto.Window))
+		go p.end(fmt.Errorf("%w: %d visits are without an answer", errHangs, proto.Window))
 	}
 }
 
