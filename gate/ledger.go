@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -40,6 +41,7 @@ type ledger struct {
 	// of its last line.
 	sequence uint64
 	last     dag.Digest
+	note     evidenceNote // of the row that is being read
 }
 
 // rowLog is a JSONL file that only grows.
@@ -161,34 +163,58 @@ func (l *ledger) row(number uint8, log *rowLog, line []byte) error {
 	at := placeOf(number, log.read)
 	log.rows++
 	if number != evidenceLog {
-		var row struct {
-			AcceptKey string `json:"accept_key"`
-		}
-		if json.Unmarshal(line, &row) == nil {
-			if k, err := parseKey(row.AcceptKey); err == nil {
-				l.accepts.add(k, at)
-			}
+		if k, ok := acceptKeyOf(line); ok {
+			l.accepts.add(k, at)
 		}
 		return nil
 	}
-	var row evidenceRow
-	err := json.Unmarshal(line, &row)
-	if err == nil && row.AcceptKey != "" && row.Previous != l.last.String() {
+	last := l.last
+	l.last = dag.Sum(line)
+	previous, keyed, ok := l.note.read(line)
+	if !ok {
+		return nil
+	}
+	var follows [2 * len(last)]byte
+	hex.Encode(follows[:], last[:])
+	if keyed && string(previous) != string(follows[:]) {
 		return &errEdited{log.path, fmt.Sprintf("line %d does not follow the line before it", log.rows)}
 	}
-	l.last = dag.Sum(line)
-	if err != nil {
-		return nil
+	l.addEvidence(&l.note, at)
+	return nil
+}
+
+func acceptKeyOf(line []byte) (key, bool) {
+	if k, ok := skimAcceptKey(line); ok {
+		return k, true
 	}
-	note := evidenceNote{id: row.ID, idKey: keyOf(row.ID), sequence: row.Sequence}
-	note.accept, _ = parseKey(row.AcceptKey)
+	var row struct {
+		AcceptKey string `json:"accept_key"`
+	}
+	if json.Unmarshal(line, &row) != nil {
+		return key{}, false
+	}
+	k, err := parseKey(row.AcceptKey)
+	return k, err == nil
+}
+
+// read takes a line of the evidence. keyed tells that it is a row of the gate's,
+// and follows the row with the digest previous; ok is false for what is no row at all.
+func (n *evidenceNote) read(line []byte) (previous []byte, keyed, ok bool) {
+	if previous, ok = n.skim(line); ok {
+		return previous, true, true
+	}
+	var row evidenceRow
+	if json.Unmarshal(line, &row) != nil {
+		return nil, false, false
+	}
+	*n = evidenceNote{id: row.ID, idKey: keyOf(row.ID), keys: n.keys[:0], sequence: row.Sequence}
+	n.accept, _ = parseKey(row.AcceptKey)
 	for _, text := range row.Keys {
 		if k, err := parseKey(text); err == nil {
-			note.keys = append(note.keys, k)
+			n.keys = append(n.keys, k)
 		}
 	}
-	l.addEvidence(&note, at)
-	return nil
+	return []byte(row.Previous), row.AcceptKey != "", true
 }
 
 // evidenceNote is what the indexes take of a line of the evidence.

@@ -181,65 +181,6 @@ func unquote(value []byte) (string, error) {
 	return string(text), err
 }
 
-// ownID finds the member "id" of a record in canonical form; nil: it has none.
-func ownID(record []byte) []byte {
-	const name = `"id":`
-	for i := 1; i < len(record) && record[i] == '"'; {
-		colon := textEnd(record, i)
-		if colon >= len(record) || record[colon] != ':' {
-			return nil
-		}
-		end := valueEnd(record, colon+1)
-		if bytes.HasPrefix(record[i:], []byte(name)) {
-			return record[colon+1 : end]
-		}
-		i = end + 1 // behind the comma, or behind the closing brace
-	}
-	return nil
-}
-
-// textEnd is the index behind the text that starts at i.
-func textEnd(b []byte, i int) int {
-	for i++; i < len(b); i++ {
-		n := bytes.IndexByte(b[i:], '"')
-		if n < 0 {
-			break
-		}
-		i += n
-		slashes := 0
-		for b[i-1-slashes] == '\\' {
-			slashes++
-		}
-		if slashes%2 == 0 {
-			return i + 1
-		}
-	}
-	return len(b)
-}
-
-// valueEnd is the index of the comma or the bracket behind the value that starts at i.
-func valueEnd(b []byte, i int) int {
-	for depth := 0; i < len(b); {
-		switch b[i] {
-		case '"':
-			i = textEnd(b, i)
-			continue
-		case '{', '[':
-			depth++
-		case '}', ']':
-			if depth--; depth < 0 {
-				return i
-			}
-		case ',':
-			if depth == 0 {
-				return i
-			}
-		}
-		i++
-	}
-	return len(b)
-}
-
 // recordLine makes the data row of a record: the record with its id in it. The
 // record is in canonical form, own is its member "id", and the line may be made
 // of the record's bytes.
