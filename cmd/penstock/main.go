@@ -44,6 +44,9 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(errw)
 	err := root.ExecuteContext(context.Background())
+	if err != nil && !c.began && dag.KindOf(err) == dag.KindInfrastructure {
+		err = usage("%w", err) // what cobra says of the words that it was given
+	}
 	if err != nil && !errors.Is(err, errPrinted) {
 		c.printer().Error(err)
 	}
@@ -82,6 +85,7 @@ type command struct {
 	varFiles []string
 	ui       *ui.Printer
 	memo     *staging.Memo
+	began    bool // the words were understood, and the verb is being done
 }
 
 func (c *command) printer() *ui.Printer {
@@ -113,6 +117,7 @@ func (c *command) root() *cobra.Command {
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = false
+	root.PersistentPreRun = func(*cobra.Command, []string) { c.began = true }
 	flags := root.PersistentFlags()
 	flags.StringVarP(&c.dir, "directory", "C", ".", "the pipeline's directory")
 	flags.StringVarP(&c.file, "file", "f", "", "the pipeline's file in it (default pipeline.hcl)")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"go/format"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -394,6 +396,23 @@ func TestLinks(t *testing.T) {
 	}
 	if proofs < 15 {
 		t.Errorf("only %d links to tests were found", proofs)
+	}
+}
+
+// TestHelpFits: no line of help is wider than a terminal of 120 columns.
+func TestHelpFits(t *testing.T) {
+	verbs := (&command{}).root().Commands()
+	for _, verb := range verbs {
+		var out bytes.Buffer
+		Main([]string{verb.Name(), "--help"}, nil, &out, &out)
+		if out.Len() == 0 {
+			t.Errorf("%s has no help", verb.Name())
+		}
+		for line := range strings.Lines(out.String()) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 120 {
+				t.Errorf("%s --help has a line of %d characters: %s", verb.Name(), n, line)
+			}
+		}
 	}
 }
 
