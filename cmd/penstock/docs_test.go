@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -153,6 +154,26 @@ func TestTables(t *testing.T) {
 		if diff := cmp.Diff(rows, text[parts[4]:parts[5]]); diff != "" {
 			t.Errorf("docs/%s: go test ./cmd/penstock -update (-program +page):\n%s", table.file, diff)
 		}
+	}
+}
+
+// TestPicture: docs/graph.svg is the root pipeline's graph, as the command draws it.
+func TestPicture(t *testing.T) {
+	dir := t.TempDir()
+	if err := copyCheckout(root(t), dir); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if exit := Main([]string{"-C", dir, "graph", "--format", "svg"}, nil, &out, &errs); exit != 0 {
+		t.Fatalf("exit %d: %s", exit, errs.String())
+	}
+	if *update {
+		if err := os.WriteFile(filepath.Join(root(t), "docs", "graph.svg"), out.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(out.String(), readDoc(t, "graph.svg")); diff != "" {
+		t.Errorf("docs/graph.svg is another picture: go test ./cmd/penstock -update (-drawn +kept):\n%s", diff)
 	}
 }
 
