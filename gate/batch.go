@@ -292,7 +292,7 @@ func (b *batch) stop(k key, j *judgement) (Verdict, error) {
 func (b *batch) done(k key, j *judgement, v Verdict) (Verdict, error) {
 	b.accepts[k] = &v
 	spec := b.g.spec.Breaker
-	if spec == nil {
+	if spec == nil || j.c.Bucket == "" { // an item that has none counts in none
 		return v, nil
 	}
 	state, ok := b.breakers[j.c.Bucket]

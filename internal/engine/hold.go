@@ -21,7 +21,12 @@ func (e *engine) mayVisit(it *item, s *dag.Stage) bool {
 	if e.planning != nil || hold == nil || (!it.past && s != hold) {
 		return true
 	}
-	if e.hasTurn(it) && e.take(it.family.bucket) {
+	turn := e.hasTurn(it)
+	if turn && !it.past && e.gate.Tripped(it.family.bucket.name) {
+		e.ended(it, dag.NotStarted)
+		return false
+	}
+	if turn && e.take(it.family.bucket) {
 		it.past = true
 		return true
 	}

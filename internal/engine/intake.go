@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/gate"
@@ -87,15 +89,7 @@ func (e *engine) take1(record *source.Record) error {
 	i.seq++
 	raw := dag.Sum(record.Raw)
 	key := e.trailKey(record, raw)
-	if head, ok := e.store.Trail(key); ok && !e.Force && e.finished(head) {
-		if i.seen != nil && e.known(head.KeyHash, raw) != keyNew {
-			e.tally.Duplicates++
-			return nil
-		}
-		e.tally.settled(head)
-		if e.planning != nil {
-			e.planning.Settled++
-		}
+	if head, ok := e.store.Trail(key); ok && !e.Force && e.finished(head) && e.settled(head, record.Place(), raw) {
 		return nil
 	}
 	intake := e.intakeKey(record, raw)
@@ -105,8 +99,39 @@ func (e *engine) take1(record *source.Record) error {
 	c := &candidateItem{source: record.Source, place: record.Place(), digest: raw, key: key, intake: intake, seq: i.seq}
 	doc, err := record.Document()
 	c.doc, c.err = append([]byte(nil), doc...), err
+	if err := validKey(c.place); err != nil {
+		c.place = placeKey(c.place)
+		if c.err == nil && record.Source.Key == nil {
+			c.err = fmt.Errorf("the record's place cannot be its key: %w; give the source a `key`, or the file another name", err)
+		}
+	}
 	i.pending = append(i.pending, c)
 	return nil
+}
+
+// settled takes in an item that was finished before, and reports whether that is
+// all: another may have its key.
+func (e *engine) settled(head staging.TrailHead, place string, raw dag.Digest) bool {
+	if e.intake.seen != nil {
+		switch e.known(head.KeyHash, raw) {
+		case keyAgain:
+			e.skip(place)
+			return true
+		case keyOther:
+			return false
+		}
+	}
+	e.tally.settled(head)
+	if e.planning != nil {
+		e.planning.Settled++
+	}
+	return true
+}
+
+// skip leaves a record out whose key has come up before, with the same bytes.
+func (e *engine) skip(place string) {
+	e.tally.Duplicates++
+	e.Report.Warn(place + ": the same record stands before, with the same key: skipped")
 }
 
 // trailKey names all that an item's whole way depends on: the graph, the
@@ -180,8 +205,7 @@ func (e *engine) claim() error {
 				continue
 			}
 			// It may have been finished between the look-up and the claim.
-			if head, ok := e.store.Trail(c.key); ok && e.finished(head) {
-				e.tally.settled(head)
+			if head, ok := e.store.Trail(c.key); ok && e.finished(head) && e.settled(head, c.place, c.digest) {
 				continue
 			}
 			mine = append(mine, c)
@@ -214,8 +238,7 @@ func (e *engine) waitForOthers(ctx context.Context) (bool, error) {
 		}
 		waiting := others[:0]
 		for _, c := range others {
-			if head, ok := e.store.Trail(c.key); ok && e.finished(head) {
-				e.tally.settled(head)
+			if head, ok := e.store.Trail(c.key); ok && e.finished(head) && e.settled(head, c.place, c.digest) {
 				continue
 			}
 			waiting = append(waiting, c)
@@ -239,6 +262,7 @@ func (e *engine) waitForOthers(ctx context.Context) (bool, error) {
 			e.interrupted()
 			return false, nil
 		case <-ctx.Done():
+			e.stop.interrupt = true
 			return false, nil
 		}
 	}
@@ -258,8 +282,7 @@ func (e *engine) start(c *candidateItem) {
 	if failure == nil {
 		if known := e.knownKey(it.key, c.digest); known == keyAgain {
 			e.tally.TakenIn--
-			e.tally.Duplicates++
-			e.Report.Warn(fmt.Sprintf("%s: key %q a second time, with the same bytes: skipped", c.place, it.key))
+			e.skip(c.place)
 			e.drop(f)
 			return
 		} else if known == keyOther {
@@ -284,14 +307,12 @@ func (e *engine) start(c *candidateItem) {
 	e.ready = append(e.ready, it)
 }
 
-// drop takes a family out again that never was one.
+// drop takes a family out again that never was one. Its claim stays: it is that
+// of the record before, which may be at work.
 func (e *engine) drop(f *family) {
 	b := f.bucket
 	b.families = b.families[:len(b.families)-1]
 	e.items.open--
-	if e.planning == nil {
-		_ = e.store.Release([]dag.Digest{f.key})
-	}
 }
 
 // identify reads an item's document, key and bucket.
@@ -357,10 +378,29 @@ func validKey(key string) error {
 		return errors.New("it is empty")
 	case len(key) > 256:
 		return fmt.Errorf("it has %d bytes; a key has at most 256", len(key))
-	case strings.ContainsFunc(key, func(r rune) bool { return r < 0x20 || r == 0x7f }):
+	case !utf8.ValidString(key):
+		return fmt.Errorf("%q is not UTF-8", key)
+	case strings.ContainsFunc(key, unicode.IsControl):
 		return fmt.Errorf("%q has a control character", key)
 	}
 	return nil
+}
+
+// placeKey names a place that cannot be a key by one that can: so much of it as
+// may be printed, and its digest.
+func placeKey(place string) string {
+	const most = 200
+	clean := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, strings.ToValidUTF8(place, "\uFFFD"))
+	for len(clean) > most {
+		_, size := utf8.DecodeRuneInString(clean)
+		clean = clean[size:]
+	}
+	return clean + " " + dag.Sum([]byte(place)).Short()
 }
 
 func (e *engine) bucket(name string) *bucket {
