@@ -131,11 +131,11 @@ func (h *Host) walk(root string, found map[string]bool) error {
 	})
 }
 
-// checkUnchanged hashes the executable that is about to run, for real, and
-// refuses it where it is not what Digest was asked about: the actions of this run
+// checkUnchanged hashes the executable that is about to run, for real where this
+// host has not done so since the file was last written, and refuses it where it is not what Digest was asked about: the actions of this run
 // bear that digest.
 func (h *Host) checkUnchanged(p *dag.Plugin, file *os.File) error {
-	now, err := hashFile(file)
+	now, err := h.digests.opened(file)
 	if err != nil {
 		return configError("hash plugin", p, err, "")
 	}
@@ -176,9 +176,27 @@ func (d *digests) path(path string) (dag.Digest, error) {
 	if !info.Mode().IsRegular() {
 		return dag.Digest{}, fmt.Errorf("%s is not a file", path)
 	}
+	if key, keyed := stateKey(info); keyed {
+		if sum, ok := d.known(key); ok {
+			return sum, nil
+		}
+	}
+	return d.opened(f)
+}
+
+// opened is the digest of an open file. Only what this host has read counts: a
+// digest from an earlier run is good for a plan, not for what is executed.
+func (d *digests) opened(f *os.File) (dag.Digest, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return dag.Digest{}, err
+	}
 	key, keyed := stateKey(info)
 	if keyed {
-		if sum, ok := d.known(key); ok {
+		d.mu.Lock()
+		sum, ok := d.files[key]
+		d.mu.Unlock()
+		if ok {
 			return sum, nil
 		}
 	}

@@ -132,6 +132,9 @@ func (h *Host) startError(p *dag.Plugin, cause error) *dag.Error {
 	if errors.As(cause, &own) {
 		return own
 	}
+	if errors.Is(cause, errClosed) {
+		return &dag.Error{Op: "start plugin", Subject: p.Name, Kind: dag.KindInterrupted, Err: cause}
+	}
 	return &dag.Error{Op: "start plugin", Subject: p.Name, Kind: dag.KindInfrastructure, Code: dag.EUnavailable, Err: cause}
 }
 

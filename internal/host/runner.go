@@ -215,11 +215,7 @@ func (r *run) explain(limit time.Duration, cause error) error {
 	if r.pid.Load() == 0 || shaken {
 		return nil
 	}
-	select {
-	case <-r.done:
-		return fmt.Errorf("it ended before its handshake (%s)", r.status())
-	default:
-	}
+	// On a timeout go-plugin has killed it, so that it is dead says nothing.
 	if !strings.Contains(cause.Error(), "timeout") {
 		// Its stdout ended: it is dead, or about to be.
 		select {
