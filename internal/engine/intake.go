@@ -115,7 +115,11 @@ func (e *engine) settled(head staging.TrailHead, place string, raw dag.Digest) b
 	if e.intake.seen != nil {
 		switch e.known(head.KeyHash, raw) {
 		case keyAgain:
-			e.skip(place)
+			key := "?"
+			if trail, err := e.store.LoadTrail(head); err == nil {
+				key = trail.ItemKey
+			}
+			e.skip(place, key)
 			return true
 		case keyOther:
 			return false
@@ -129,9 +133,9 @@ func (e *engine) settled(head staging.TrailHead, place string, raw dag.Digest) b
 }
 
 // skip leaves a record out whose key has come up before, with the same bytes.
-func (e *engine) skip(place string) {
+func (e *engine) skip(place, key string) {
 	e.tally.Duplicates++
-	e.Report.Warn(place + ": the same record stands before, with the same key: skipped")
+	e.Report.Warn(fmt.Sprintf("%s: key %q a second time, with the same bytes: skipped", place, key))
 }
 
 // trailKey names all that an item's whole way depends on: the graph, the
@@ -282,7 +286,7 @@ func (e *engine) start(c *candidateItem) {
 	if failure == nil {
 		if known := e.knownKey(it.key, c.digest); known == keyAgain {
 			e.tally.TakenIn--
-			e.skip(c.place)
+			e.skip(c.place, it.key)
 			e.drop(f)
 			return
 		} else if known == keyOther {

@@ -50,7 +50,7 @@ func TestIntake(t *testing.T) {
 		{name: "keys twice", pipeline: pipeline, items: []string{`{"id":"a","bucket":"b"}`, `{"id":"a","bucket":"b"}`, `{"id":"a","bucket":"c"}`, `{"id":"d","bucket":"b"}`},
 			want: []gateEnd{
 				{Item: "a", Bucket: "c", Code: "E_DUPLICATE_KEY", Why: "items.jsonl:3: "},
-			}, accepted: 2, duplicates: 1, notes: `items.jsonl:2: the same record stands before`},
+			}, accepted: 2, duplicates: 1, notes: `items.jsonl:2: key "a" a second time, with the same bytes`},
 		{name: "keys that cannot be", pipeline: pipeline, items: []string{`{"id":"tab\t","bucket":"b"}`, `{"id":"` + long + `","bucket":"b"}`, `{"id":"","bucket":"b"}`, `{"id":"c1\u0085","bucket":"b"}`, `{"id":7,"bucket":"b"}`, `{"id":"ok","bucket":"b"}`},
 			want: []gateEnd{
 				{Item: "items.jsonl:1", Bucket: "b", Code: "E_INPUT", Why: "control character"},
