@@ -58,7 +58,15 @@ func (c *command) init() error {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			return &dag.Error{Op: "init", Subject: path, Kind: dag.KindConfig, Err: err}
 		}
-		c.printer().Line("wrote %s", name)
+		if !c.json {
+			c.printer().Line("wrote %s", name)
+		}
+	}
+	if c.json {
+		return c.printer().Document(struct {
+			Version int      `json:"version"`
+			Wrote   []string `json:"wrote"`
+		}{1, names})
 	}
 	c.printer().Note("now: penstock run")
 	return nil
