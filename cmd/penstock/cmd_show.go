@@ -120,7 +120,7 @@ func (c *command) printMember(m *engine.Member) error {
 			Item    *engine.Member `json:"item"`
 		}{1, m})
 	}
-	p.Line("%s: %s", m.Key, describeEnd(m))
+	p.Line("%s", ui.Clean(m.Key+": "+describeEnd(m)))
 	if m.Trail == nil {
 		return nil
 	}
@@ -138,9 +138,15 @@ func (c *command) printMember(m *engine.Member) error {
 	}
 	p.Line("")
 	if came := next(m.Trail, -1); came != "" {
-		p.Line("  fanned out of %s, then %s", m.Trail.Parent, came)
+		p.Line("%s", ui.Clean("  fanned out of "+m.Trail.Parent+", then "+came))
 	}
 	t.Print(p)
+	if len(m.Trail.Children) > 0 {
+		p.Line("  fanned out into %s", count(len(m.Trail.Children), "item", "items"))
+	}
+	for _, child := range m.Trail.Children {
+		p.Line("    %s", ui.Clean(child.Key))
+	}
 	return nil
 }
 
