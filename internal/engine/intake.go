@@ -35,7 +35,6 @@ type intake struct {
 type candidateItem struct {
 	source *dag.Source
 	place  string
-	raw    []byte
 	digest dag.Digest // of raw
 	key    dag.Digest // whole-trail key
 	intake dag.Digest // of the record and its source

@@ -17,8 +17,6 @@ type item struct {
 	past       bool // beyond the gate's hold point
 	waiting    bool // for its turn in the bucket
 	started    bool // visited something
-	retry      bool // the store lost what a visit gave; visit again
-	crashes    int
 	evaluation *gate.Evaluation
 	queued     bool // handed to the gate, in order
 	end        dag.End

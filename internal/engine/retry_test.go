@@ -102,8 +102,7 @@ func TestRetry(t *testing.T) {
 
 // A visit that hangs ends with its timeout, and is tried again.
 func TestTimeout(t *testing.T) {
-	var w *workspace
-	w = newWorkspace(t, retrying(chain("only"), "only", 2, `timeout = "150ms"`), numbered(3, ""), func(c *call) answer {
+	w := newWorkspace(t, retrying(chain("only"), "only", 2, `timeout = "150ms"`), numbered(3, ""), func(c *call) answer {
 		return answer{Hang: c.Key == "i0001"}
 	})
 	s := w.run()
