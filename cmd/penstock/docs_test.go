@@ -20,6 +20,7 @@ import (
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/gate"
 	"github.com/penstock-run/penstock/internal/diag"
+	"github.com/penstock-run/penstock/internal/draw"
 	"github.com/penstock-run/penstock/internal/engine"
 	"github.com/penstock-run/penstock/internal/lang/expr"
 	"github.com/penstock-run/penstock/internal/staging"
@@ -265,7 +266,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		}
 	}
 	members := map[string]bool{}
-	for _, shape := range []any{engine.Tally{}, engine.Problem{}, engine.Planned{}, engine.Member{}, staging.Run{}, diag.Report{}, dag.Seen{}, gate.Report{}, gate.Breaker{}} {
+	for _, shape := range []any{engine.Tally{}, engine.Problem{}, engine.Planned{}, engine.Member{}, staging.Run{}, diag.Report{}, dag.Seen{}, gate.Report{}, gate.Breaker{}, draw.Picture{}} {
 		collectMembers(reflect.TypeOf(shape), members)
 	}
 	if len(members) < 80 {
