@@ -124,7 +124,7 @@ func (l *loader) proveCover(c cover) {
 	}
 	hasElse := c.arm.Else != nil
 	switch {
-	case hasElse && coverage.Complete:
+	case hasElse && coverage.Always:
 		l.error(c.elseAt, deadArm, "The conditions before it cover every case, so the `else` is never taken. Remove it.")
 	case !hasElse && c.elseAt == (hcl.Range{}) && !coverage.Complete:
 		missing := coverage.Missing

@@ -361,7 +361,7 @@ func (l *loader) finding(block *hclsyntax.Block, name string, at place, lets map
 	}
 	// The rule is kept when all of it is there: expressions come in order.
 	f.later("if", expr.WantBool, at, func(x dag.Expr) { rule.If = x })
-	f.later("figure", expr.WantNumber, at, func(x dag.Expr) { rule.Figure = x })
+	f.later("figure", expr.WantFigure, at, func(x dag.Expr) { rule.Figure = x })
 	f.later("evidence", expr.WantText, at, func(x dag.Expr) { rule.Evidence = x })
 	l.later = append(l.later, task{then: func() { add(rule) }})
 }

@@ -27,6 +27,7 @@ const (
 	WantTexts                    // a list of texts (tuple, list or set)
 	WantList                     // a list of any
 	WantAny
+	WantFigure // a finite number, or null: none
 )
 
 // Env says what names mean at one place of a pipeline.

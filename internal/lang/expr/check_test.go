@@ -1,7 +1,10 @@
 package expr
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/zclconf/go-cty/cty"
 )
 
 // TestDiagnostics holds every complaint to its words and its place.
@@ -14,7 +17,7 @@ func TestDiagnostics(t *testing.T) {
 		{"misspelt attribute", `item.caat == "music"`, WantBool, `1,6-10: Unknown attribute: item has no attribute "caat". Did you mean "cat"?`},
 		{"misspelt attribute, far", `artifact.verifier.sources[*].urk`, WantList, `1,30-33: Unknown attribute: artifact.verifier.sources[*] has no attribute "urk". Did you mean "url"? There are "quote" and "url".`},
 		{"misspelt attribute in for", `[for s in artifact.verifier.sources : s.ulr]`, WantList, `1,41-44: Unknown attribute: s has no attribute "ulr". Did you mean "url"? There are "quote" and "url".`},
-		{"misspelt attribute of a local", `local.mmee`, WantAny, `1,7-11: Unknown attribute: local has no attribute "mmee" here. Did you mean "mme"? There are "empty", "limit" and "mme".`},
+		{"misspelt attribute of a local", `local.mmee`, WantAny, `1,7-11: Unknown name: There is no local.mmee. Did you mean "mme"? There are "empty", "limit" and "mme".`},
 		{"misspelt attribute in get", `get(item, "catt", "x")`, WantText, `1,11-17: Unknown attribute: item has no attribute "catt". Did you mean "cat"?`},
 		{"misspelt name", `itm.cat`, WantText, `1,1-4: Unknown name: There is no "itm" that can be read here. Did you mean "item"?`},
 		{"misspelt member", `artifact.verfier.p`, WantNumber, `1,10-17: Unknown name: There is no artifact.verfier that can be read here. Did you mean "verifier"? There are "repairer" and "verifier".`},
@@ -68,6 +71,12 @@ func TestDiagnostics(t *testing.T) {
 		{"no file", `file("none.txt")`, WantText, `1,6-16: Function failed: file: there is no file "none.txt"; paths are relative to the pipeline's directory.`},
 		{"a way out", `file("../x")`, WantText, `1,6-12: Function failed: file: "../x" is not a path inside the pipeline's directory; paths are relative to it and have no "..".`},
 		{"an integer that no double holds", `9007199254740993`, WantNumber, `1,1-17: Wrong type: This cannot stand in a document: the integer 9007199254740993 cannot be held exactly by a double; make it a text with format("%d", …).`},
+		{"loops in loops", `[for a in range(1024) : [for b in range(1024) : [for c in range(1024) : a]]]`, WantList, `1,25-76: Expression failed: The loops of this expression go round, or what they make is large, more than 131072 times. Compute it in a program, and read the result with file and jsondecode, or with a source.`},
+		{"loops in loops of a template", `"%{ for a in range(1024) }%{ for b in range(1024) }%{ for c in range(1024) }x%{ endfor }%{ endfor }%{ endfor }"`, WantText, `1,2-111: Expression failed: The loops of this expression go round, or what they make is large, more than 131072 times. Compute it in a program, and read the result with file and jsondecode, or with a source.`},
+		{"too many products", `setproduct(range(1024), range(1024))`, WantList, `1,1-12: Function failed: setproduct: the result would be too large.`},
+		{"too much indented", `indent(20000000, "a\nb")`, WantText, `1,1-8: Function failed: indent: the result would be too large.`},
+		{"a secret that a function would quote", `tonumber(var.secret)`, WantNumber, `1,10-20: Function failed: It fails on a sensitive value, so what it says of it is not printed.`},
+		{"never equal, an object", `item == "x"`, WantBool, `1,1-12: Comparison that never holds: item is an object and the right side is a text: they are never equal. Nothing is converted to compare it.`},
 		{"two mistakes", `item.caat == "x" && item.ook`, WantBool, `1,6-10: Unknown attribute: item has no attribute "caat". Did you mean "cat"?
 1,26-29: Unknown attribute: item has no attribute "ook". Did you mean "ok"?`},
 		{"one mistake, once", `length(item.caat) > 1`, WantBool, `1,13-17: Unknown attribute: item has no attribute "caat". Did you mean "cat"?`},
@@ -78,5 +87,17 @@ func TestDiagnostics(t *testing.T) {
 				t.Errorf("%s\n%s", tt.src, got)
 			}
 		})
+	}
+}
+
+// TestATextIsNotPutIntoItselfForEver holds a chain of locals, each twice the
+// one before, to a size that a document could have.
+func TestATextIsNotPutIntoItselfForEver(t *testing.T) {
+	env := cardEnv()
+	env.Consts["local"] = cty.ObjectVal(map[string]cty.Value{"big": cty.StringVal(strings.Repeat("x", maxSize*16*2/3))})
+	want := "1,1-27: Wrong type: This text is too large. " + moveOut + "."
+	_, diags := Compile(parse(`"${local.big}${local.big}"`), env, WantText)
+	if got := complaints(diags); got != want {
+		t.Error(got)
 	}
 }

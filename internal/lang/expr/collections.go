@@ -167,6 +167,7 @@ func (c *compiler) forEach(e *hclsyntax.ForExpr, w where) node {
 			t.rest = List(val.t)
 		}
 	}
+	countRounds(x)
 	return c.combineClosed(x, t, bound, parts...)
 }
 
@@ -193,6 +194,9 @@ func (c *compiler) tuple(e *hclsyntax.TupleConsExpr, w where) node {
 		} else {
 			elem = Join(elem, n.t)
 		}
+	}
+	if elem == nil {
+		return c.combine(x, typeEmpty)
 	}
 	return c.combine(x, List(elem), parts...)
 }
@@ -253,6 +257,10 @@ func (c *compiler) template(e *hclsyntax.TemplateExpr, w where) node {
 			n.x = &partNode{n.x}
 		}
 		x.Parts = append(x.Parts, n.x)
+	}
+	if tooLarge(x.Parts) {
+		c.error(e.Range(), sumType, "This text is too large. "+moveOut+".")
+		return poison(e.Range())
 	}
 	return c.combine(x, typeString, parts...)
 }

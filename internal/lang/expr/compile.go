@@ -270,6 +270,9 @@ func typeOf(v cty.Value) *Type {
 				elem = Join(elem, typeOf(e))
 			}
 		}
+		if elem == nil {
+			return typeEmpty
+		}
 		return List(elem)
 	case t.IsObjectType() || t.IsMapType():
 		props := map[string]*Type{}
@@ -323,8 +326,9 @@ func (c *compiler) fold(n node) node {
 	if _, ok := literal(n.x); ok {
 		return n
 	}
-	v, diags := evalConstant(n.x, &hcl.EvalContext{Functions: c.env.Functions})
+	v, diags := evalConstant(n.x, (&frame{}).context(c.env.Functions))
 	if diags.HasErrors() {
+		secret := readsSensitive(n.x)
 		for _, d := range diags {
 			if d.Severity == hcl.DiagError {
 				rng := n.x.Range()
@@ -332,9 +336,20 @@ func (c *compiler) fold(n node) node {
 					rng = *d.Subject
 				}
 				summary, detail := wordsOf(d)
+				if secret { // functions quote what they cannot take
+					detail = "It fails on a sensitive value, so what it says of it is not printed."
+				}
 				c.error(rng, summary, detail)
 			}
 		}
+		return poison(n.x.Range())
+	}
+	if !v.IsWhollyKnown() && v.Type() != cty.DynamicPseudoType {
+		n.reads = true // known only to a run: the count of labels
+		return n
+	}
+	if size(v, maxSize+1) > maxSize {
+		c.error(n.x.Range(), sumType, "This value is too large to be part of a pipeline. "+moveOut+".")
 		return poison(n.x.Range())
 	}
 	folded := constant(v, n.x.Range(), n.text)
@@ -401,7 +416,7 @@ func (c *compiler) walk(e hclsyntax.Expression, w where) node {
 		return c.combine(&textNode{Expression: e, wrapped: n.x}, typeString, n)
 	case *hclsyntax.TemplateJoinExpr:
 		n := c.walk(e.Tuple, w)
-		return c.combine(&hclsyntax.TemplateJoinExpr{Tuple: n.x}, typeString, n)
+		return c.combine(&joinNode{&hclsyntax.TemplateJoinExpr{Tuple: n.x}}, typeString, n)
 	case *hclsyntax.FunctionCallExpr:
 		return c.call(e, w)
 	case *hclsyntax.ConditionalExpr:
@@ -415,6 +430,15 @@ func (c *compiler) walk(e hclsyntax.Expression, w where) node {
 	}
 	c.error(e.Range(), sumSyntax, "This sort of expression is not part of the language.")
 	return poison(e.Range())
+}
+
+// readsSensitive tells whether some part is a secret.
+func readsSensitive(x hclsyntax.Expression) (found bool) {
+	visit(x, func(x hclsyntax.Expression) {
+		v, ok := literal(x)
+		found = found || ok && v.ContainsMarked()
+	})
+	return found
 }
 
 // refuseSensitive complains of every secret that the expression would read.

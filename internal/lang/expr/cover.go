@@ -14,6 +14,7 @@ import (
 // Coverage tells whether conditions, tried in order, cover every case.
 type Coverage struct {
 	Complete bool   // one of them holds whatever the documents say
+	Always   bool   // Complete whatever the values of variables are, too: an else is never taken
 	Missing  string // not Complete: a case that none covers, or why it cannot be told, in words
 	Dead     []int  // indexes of conditions that can never be the first to hold
 }
@@ -255,10 +256,11 @@ func (r *reader) combinations() int {
 
 func (r *reader) prove(arms []arm) Coverage {
 	alive := make([]bool, len(arms))
-	missing := ""
+	missing, always := "", true
 	r.each(func(values []string) {
 		// stopped: a condition before holds in this run; shadowed: in every run.
 		covered, stopped, shadowed := false, false, false
+		taken := false // by a condition, in every run
 		for i, a := range arms {
 			if a.holds == nil {
 				alive[i] = alive[i] || !shadowed
@@ -269,14 +271,16 @@ func (r *reader) prove(arms []arm) Coverage {
 				alive[i] = true
 			}
 			covered = covered || (!stopped && t == yes && r.finite(a))
+			taken = taken || (!a.toggled && t == yes && r.finite(a))
 			stopped = stopped || t != no
 			shadowed = shadowed || (t != no && !a.toggled)
 		}
 		if !covered && missing == "" {
 			missing = r.words(values)
 		}
+		always = always && taken
 	})
-	c := Coverage{Complete: missing == "", Missing: missing}
+	c := Coverage{Complete: missing == "", Always: missing == "" && always, Missing: missing}
 	for i, live := range alive {
 		if !live {
 			c.Dead = append(c.Dead, i)

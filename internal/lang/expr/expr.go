@@ -206,6 +206,11 @@ func (x *compiled) misshapen(d dag.Doc) string {
 		want = kindString
 	case WantNumber:
 		want = kindNumber
+	case WantFigure:
+		if got == kindNull {
+			return ""
+		}
+		want = kindNumber
 	case WantList, WantTexts:
 		want = kindList
 	default:
@@ -228,7 +233,7 @@ func (x *compiled) misshapen(d dag.Doc) string {
 	return detail
 }
 
-var wantWords = map[Want]string{WantBool: "bool", WantText: "text", WantNumber: "number", WantList: "list", WantTexts: "list of texts"}
+var wantWords = map[Want]string{WantBool: "bool", WantText: "text", WantNumber: "number", WantFigure: "number", WantList: "list", WantTexts: "list of texts"}
 
 // visit calls f for every node of a compiled tree, parents first.
 func visit(x hclsyntax.Expression, f func(hclsyntax.Expression)) {
@@ -257,6 +262,8 @@ func parts(x hclsyntax.Expression) []hclsyntax.Expression {
 		return parts(x.Expression)
 	case *partNode:
 		return []hclsyntax.Expression{x.Expression}
+	case *roundNode:
+		return []hclsyntax.Expression{x.Expression}
 	case *textNode:
 		return []hclsyntax.Expression{x.wrapped}
 	case *hclsyntax.BinaryOpExpr:
@@ -271,7 +278,7 @@ func parts(x hclsyntax.Expression) []hclsyntax.Expression {
 		return x.Exprs
 	case *hclsyntax.TemplateExpr:
 		return x.Parts
-	case *hclsyntax.TemplateJoinExpr:
+	case *joinNode:
 		return []hclsyntax.Expression{x.Tuple}
 	case *hclsyntax.FunctionCallExpr:
 		return x.Args

@@ -8,6 +8,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/function"
 
 	"github.com/penstock-run/penstock/dag"
 )
@@ -15,12 +16,15 @@ import (
 // frame is one evaluation: the scope that it reads, what it has read so far,
 // and the error of the scope, if one came up.
 type frame struct {
-	scope dag.Scope
+	scope dag.Scope // nil: a constant is computed
 	names []dag.Name
 	docs  []slot
 	few   [2]slot // where docs lies for expressions that read few names
 	seen  *[]dag.Seen
 	err   error // not the item's fault: passed on as it is
+
+	rounds int  // of all loops so far, each as large as what it made
+	spent  bool // there were too many rounds, and it was said
 }
 
 type slot struct {
@@ -147,10 +151,10 @@ const frameVariable = "\x00frame"
 
 var frameType = cty.Capsule("frame", reflect.TypeFor[frame]())
 
-func (f *frame) context(x *compiled) *hcl.EvalContext {
+func (f *frame) context(functions map[string]function.Function) *hcl.EvalContext {
 	return &hcl.EvalContext{
 		Variables: map[string]cty.Value{frameVariable: cty.CapsuleVal(frameType, f)},
-		Functions: x.functions,
+		Functions: functions,
 	}
 }
 
@@ -172,7 +176,7 @@ func (x *compiled) value(f *frame, n hclsyntax.Expression) (v cty.Value, err err
 			v, err = cty.NilVal, x.fail(n.Range(), fmt.Sprintf("It cannot be computed: %v.", r))
 		}
 	}()
-	v, diags := n.Value(f.context(x))
+	v, diags := n.Value(f.context(x.functions))
 	if f.err != nil {
 		return cty.NilVal, f.err
 	}

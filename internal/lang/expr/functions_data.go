@@ -81,7 +81,7 @@ func listFunc(elem, result cty.Type, f func([]cty.Value) cty.Value) function.Fun
 			for it := args[0].ElementIterator(); it.Next(); {
 				_, v := it.Element()
 				if v.IsNull() || v.Type() != elem {
-					return cty.NilVal, function.NewArgErrorf(0, "a list of %s is needed, and element %d is a %s", fromCty(elem), len(vals), valueKind(v))
+					return cty.NilVal, function.NewArgErrorf(0, "a list of %s is needed, and element %d is a %s", fromCty(elem).many(), len(vals), valueKind(v))
 				}
 				vals = append(vals, v)
 			}

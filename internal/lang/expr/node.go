@@ -173,7 +173,7 @@ func notBool(e hclsyntax.Expression, v cty.Value) string {
 	case u.IsNull():
 		return fmt.Sprintf("%s is null here, and a bool is needed. Compare it: %s == true, or %s != null.", atStart(name), name, name)
 	case !u.IsKnown():
-		return fmt.Sprintf("The value of %s is not known here.", name)
+		return fmt.Sprintf("%s is not known here.", atStart(name))
 	case u.Type() != cty.Bool:
 		return fmt.Sprintf("%s is %s here, and a bool is needed. Nothing is converted to a bool; compare it with something.", atStart(name), articledWord(valueKind(u)))
 	}

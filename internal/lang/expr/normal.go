@@ -29,6 +29,8 @@ func writeNormal(sb *strings.Builder, x hclsyntax.Expression) {
 		} else {
 			sb.WriteString(x.Val.GoString())
 		}
+	case *roundNode:
+		writeNormal(sb, x.Expression)
 	case *pathNode:
 		sb.WriteString(x.p.text)
 	case *splatNode:
@@ -97,7 +99,7 @@ func operator(x hclsyntax.Expression) string {
 		return "text"
 	case *hclsyntax.TemplateExpr:
 		return "template"
-	case *hclsyntax.TemplateJoinExpr:
+	case *joinNode:
 		return "join"
 	case *hclsyntax.IndexExpr:
 		return "index"

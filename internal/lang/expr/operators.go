@@ -150,7 +150,7 @@ func (c *compiler) checkComparable(l, r node, e *hclsyntax.BinaryOpExpr) {
 	case a.kind == kindAny || b.kind == kindAny || a.kind == kindNull || b.kind == kindNull:
 	case a.nullable && b.nullable:
 	case a.kind != b.kind:
-		c.error(e.Range(), sumNever, fmt.Sprintf("%s is a %s and %s is a %s: they are %s. Nothing is converted to compare it.", subject(l, "the left side"), a, subject(r, "the right side"), b, result))
+		c.error(e.Range(), sumNever, fmt.Sprintf("%s is %s and %s is %s: they are %s. Nothing is converted to compare it.", sentenceStart(l, "the left side"), articled(a), subject(r, "the right side"), articled(b), result))
 	case a.values != nil && b.values != nil && len(common(a.values, b.values)) == 0:
 		c.errorNoValue(l, r, e, result)
 	}
@@ -162,10 +162,10 @@ func (c *compiler) errorNoValue(l, r node, e *hclsyntax.BinaryOpExpr, result str
 		many, one, at = r, l, e.LHS.Range()
 	}
 	if len(one.t.values) != 1 {
-		c.error(e.Range(), sumNever, fmt.Sprintf("%s is %s and %s is %s: they are %s.", subject(l, "the left side"), l.t.describe(), subject(r, "the right side"), r.t.describe(), result))
+		c.error(e.Range(), sumNever, fmt.Sprintf("%s is %s and %s is %s: they are %s.", sentenceStart(l, "the left side"), l.t.describe(), subject(r, "the right side"), r.t.describe(), result))
 		return
 	}
-	detail := fmt.Sprintf("%s is never %s.", subject(many, "the other side"), one.t.values[0])
+	detail := fmt.Sprintf("%s is never %s.", sentenceStart(many, "the other side"), one.t.values[0])
 	if one.t.kind == kindString {
 		word, _ := unquote([]byte(one.t.values[0]))
 		detail = join(detail, diag.DidYouMean(word, texts(many.t.values)))
@@ -189,6 +189,9 @@ func subject(n node, otherwise string) string {
 	}
 	return otherwise
 }
+
+// sentenceStart is subject where a sentence begins: names stay as they are.
+func sentenceStart(n node, otherwise string) string { return subject(n, upperFirst(otherwise)) }
 
 func (c *compiler) conditional(e *hclsyntax.ConditionalExpr, w where) node {
 	cond := c.walk(e.Condition, w)
@@ -274,7 +277,8 @@ func (c *compiler) wanted(x hclsyntax.Expression, t *Type, want Want) {
 		complain("text", ` Write it inside a template: "${…}".`)
 	case want == WantText && t.kind != kindString:
 		complain("text", "")
-	case want == WantNumber && t.kind != kindNumber:
+	case want == WantFigure && t.kind == kindNull:
+	case (want == WantNumber || want == WantFigure) && t.kind != kindNumber:
 		complain("number", "")
 	case want == WantList && t.kind != kindList:
 		complain("list", "")

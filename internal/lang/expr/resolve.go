@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"math/big"
 	"slices"
 	"strings"
@@ -246,7 +247,16 @@ func (c *compiler) takeConstant(n node, v cty.Value, steps []step, as hclsyntax.
 	for i := range steps {
 		s := &steps[i]
 		var detail string
-		if v, detail = takeValue(v, text, s); detail != "" {
+		var names []string
+		if _, isRoot := c.env.Consts[text]; isRoot && i == 0 && v.Type().IsObjectType() {
+			names = slices.Sorted(maps.Keys(v.Type().AttributeTypes()))
+		}
+		v, detail = takeValue(v, text, s)
+		switch {
+		case detail != "" && names != nil && !s.isIndex:
+			c.error(s.rng, sumUnknownName, join(fmt.Sprintf("There is no %s.%s.", text, s.attr), diag.DidYouMean(s.attr, names)))
+			return poison(as.Range())
+		case detail != "":
 			c.error(s.rng, sumAttribute, detail)
 			return poison(as.Range())
 		}

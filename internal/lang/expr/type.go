@@ -40,6 +40,9 @@ var (
 	typeString = &Type{kind: kindString}
 	typeNumber = &Type{kind: kindNumber}
 	typeBool   = &Type{kind: kindBool}
+	// typeEmpty is a list without an element: joined with another list it adds
+	// nothing to what is known of that one's.
+	typeEmpty = &Type{kind: kindList, elem: typeAny}
 )
 
 // Any is the type of what nothing is known of. Names in it are looked up at
@@ -137,6 +140,10 @@ func Join(a, b *Type) *Type {
 		return Nullable(b)
 	case b.kind == kindNull:
 		return Nullable(a)
+	case a == typeEmpty && b.kind == kindList:
+		return b
+	case b == typeEmpty && a.kind == kindList:
+		return a
 	case a.kind != b.kind || a.kind == kindAny:
 		return typeAny
 	}
