@@ -2,7 +2,7 @@
 """The benchmark's pipelines for Penstock: gen.py FORM DIR N [SEED], or gen.py edit DIR ITEM REVISION.
 
 w2: five stages that set one member each. w2schema: the same with a schema for
-each output. w4: route by category, verify (quality >= 0.5), repair once (+0.3),
+the items and for each output. w4: route by category, verify (quality >= 0.5), repair once (+0.3),
 verify again, accept. w4checks: the same with the checks "schema" and "unique" at
 the gate. wide: fifty stages, to be validated. N is items.
 """
@@ -20,9 +20,8 @@ HEAD = '''pipeline "bench" {
 plugin "bench" { source = "./plugin" }
 
 source "items" {
-  files  = ["items.jsonl"]
-  schema = "item.json"
-}
+  files = ["items.jsonl"]
+%(schema)s}
 '''
 
 BAD = '''
@@ -146,7 +145,8 @@ stage "route_%s" {
 
 
 def pipeline(form):
-    out = HEAD % {"form": form}
+    typed = "" if form == "w2" else '  schema = "item.json"\n'
+    out = HEAD % {"form": form, "schema": typed}
     if form in ("w2", "w2schema"):
         out += chain(5, form == "w2schema")
     elif form == "wide":
