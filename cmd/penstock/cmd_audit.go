@@ -58,7 +58,7 @@ func (c *command) printAudit(found gate.Report) error {
 
 // gateOptions are what opens the pipeline's corpus without a run.
 func (c *command) gateOptions(ctx context.Context) (gate.Options, error) {
-	graph, err := c.load(ctx, false, false)
+	graph, err := c.load(ctx, false, false, false)
 	if err != nil {
 		return gate.Options{}, err
 	}

@@ -26,7 +26,7 @@ func (c *command) graphCommand() *cobra.Command {
 			if !ok {
 				return usage("--format %q: %s", format, diag.DidYouMean(format, []string{"dot", "json", "mermaid", "svg"}))
 			}
-			graph, err := c.load(cmd.Context(), false, false)
+			graph, err := c.load(cmd.Context(), false, false, false)
 			if err != nil {
 				return err
 			}

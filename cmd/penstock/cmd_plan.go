@@ -29,7 +29,7 @@ func (c *command) planCommand() *cobra.Command {
 }
 
 func (c *command) plan(ctx context.Context, f runFlags) error {
-	o, err := c.options(ctx, f)
+	o, err := c.options(ctx, f, false)
 	if err != nil {
 		return err
 	}

@@ -55,11 +55,11 @@ func (c *command) runCommand() *cobra.Command {
 }
 
 // options of the engine for this command line.
-func (c *command) options(ctx context.Context, f runFlags) (engine.Options, error) {
+func (c *command) options(ctx context.Context, f runFlags, visits bool) (engine.Options, error) {
 	if f.jobs < 1 {
 		return engine.Options{}, usage("-j %d: at least one visit at a time", f.jobs)
 	}
-	graph, err := c.load(ctx, f.live, false)
+	graph, err := c.load(ctx, visits, visits && f.live, false)
 	if err != nil {
 		return engine.Options{}, err
 	}
@@ -74,7 +74,7 @@ func (c *command) options(ctx context.Context, f runFlags) (engine.Options, erro
 }
 
 func (c *command) run(ctx context.Context, f runFlags) error {
-	o, err := c.options(ctx, f)
+	o, err := c.options(ctx, f, true)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ func (c *command) validateCommand() *cobra.Command {
 		Long:  "Check the pipeline's files and prove its graph: types, routes, outcomes, codes, reachability,\ntermination, invariants and independence. No stage runs; bundled plugins are not started.",
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			graph, err := c.load(cmd.Context(), false, true)
+			graph, err := c.load(cmd.Context(), false, false, true)
 			if err != nil || c.json {
 				return err
 			}

@@ -27,7 +27,7 @@ func self() ([]string, error) {
 
 // load reads and proves the pipeline; what is wrong with it has been printed
 // when the error is errPrinted.
-func (c *command) load(ctx context.Context, live, warnings bool) (*dag.Graph, error) {
+func (c *command) load(ctx context.Context, visits, live, warnings bool) (*dag.Graph, error) {
 	vars := map[string]string{}
 	for _, v := range c.vars {
 		name, value, ok := strings.Cut(v, "=")
@@ -46,7 +46,7 @@ func (c *command) load(ctx context.Context, live, warnings bool) (*dag.Graph, er
 	defer closeHost()
 	graph, files, diags := lang.Load(lang.Options{
 		FS: os.DirFS(dir), File: file, Vars: vars, VarFiles: c.varFiles, Environ: os.LookupEnv,
-		Describe: describe, Live: live, Version: version,
+		Describe: describe, Live: live, Visits: visits, Version: version,
 	})
 	switch {
 	case c.json && (diags.HasErrors() || warnings):

@@ -23,7 +23,7 @@ func newRunID(at time.Time) string {
 // runDocument is what `run` reads in routes and decide stages.
 func runDocument(e *engine) dag.Doc {
 	b, err := json.Marshal(map[string]any{
-		"id": e.runID, "started_at": e.started.Format(time.RFC3339), "dry": e.Dry, "live": e.Live,
+		"id": e.runID, "started_at": e.started.Format(time.RFC3339), "dry": e.Dry, "live": !e.replaying(),
 	}, json.Deterministic(true))
 	if err != nil {
 		panic("engine: a run that is not JSON: " + err.Error())

@@ -110,7 +110,7 @@ func (e *engine) answered(s *dag.Stage, action dag.Digest) (made, bool) {
 
 // begin queues an action to be made, for the first item that needs it.
 func (e *engine) begin(it *item, step dag.Step, action dag.Digest, sample int) error {
-	if step.Stage.Provider != nil && e.Live {
+	if step.Stage.Provider != nil && !e.replaying() {
 		// An action that costs money is claimed, so that two processes never pay for one call.
 		got, err := e.store.Claim([]dag.Digest{action})
 		if err != nil {
@@ -237,7 +237,7 @@ func (e *engine) visited(r *host.Result) {
 
 func (e *engine) release(v *visit) {
 	delete(e.inflight, v.action)
-	if v.stage.Provider != nil && e.Live {
+	if v.stage.Provider != nil && !e.replaying() {
 		// A claim that cannot be given back dies with this process.
 		_ = e.store.Release([]dag.Digest{v.action})
 	}

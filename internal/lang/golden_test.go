@@ -73,7 +73,7 @@ type setting struct {
 
 func readSetting(t testing.TB, src string) setting {
 	s := setting{opts: Options{Vars: map[string]string{}, Describe: describe, Version: "0.1.0"}}
-	env := map[string]string{}
+	env := map[string]string{"WRITER_KEY": "w", "JUDGE_KEY": "j"} // of the base's providers
 	for line := range strings.Lines(src) {
 		rest, ok := strings.CutPrefix(line, "#! ")
 		if !ok {
@@ -85,6 +85,9 @@ func readSetting(t testing.TB, src string) setting {
 			s.without = append(s.without, words[1:]...)
 		case "live":
 			s.opts.Live = true
+			clear(env)
+		case "keyless":
+			clear(env)
 		case "var", "env":
 			name, value, _ := strings.Cut(strings.TrimSpace(strings.TrimPrefix(rest, words[0])), "=")
 			if words[0] == "var" {

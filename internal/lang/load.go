@@ -31,7 +31,8 @@ type Options struct {
 	Environ func(string) (string, bool)
 	// Describe gives what a plugin says of itself; it is asked once a plugin.
 	Describe func(*dag.Plugin) (*dag.PluginInfo, error)
-	Live     bool   // live calls are possible, so a missing secret is an error
+	Live     bool   // the providers are called, whatever the pipeline replays
+	Visits   bool   // stages are visited: without a cassette that means live calls
 	Version  string // of Penstock, for `requires`; empty: not compared
 }
 

@@ -109,7 +109,7 @@ var providerShape = shape{
 func (l *loader) loadProviders() {
 	for _, block := range l.blocks["provider"] {
 		p := l.names["provider"].nodes[block.Labels[0]].(*dag.Provider)
-		p.Replaying = !l.opts.Live
+		p.Replaying = !l.calls()
 		name := fmt.Sprintf("provider %q", p.Name)
 		l.withEnv(name, block.DefRange(), func() { l.loadProvider(p, block) })
 		l.graph.Providers = append(l.graph.Providers, p)
@@ -146,10 +146,15 @@ func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
 	p.Config, p.Secrets = c.doc, c.secrets
 }
 
-// checkSecrets complains of all missing secrets at once, where a live call
-// could need them.
+// calls reports whether a provider may be called.
+func (l *loader) calls() bool {
+	return l.opts.Live || l.opts.Visits && l.graph.Pipeline.Replay == ""
+}
+
+// checkSecrets complains of all missing secrets at once: an error where a live
+// call could need them, a warning where a run would make one.
 func (l *loader) checkSecrets() {
-	if !l.opts.Live || len(l.secrets) == 0 {
+	if len(l.secrets) == 0 || !l.calls() && l.graph.Pipeline.Replay != "" {
 		return
 	}
 	var lines []string
@@ -163,7 +168,12 @@ func (l *loader) checkSecrets() {
 	if len(lines) > 1 {
 		what, it = "These variables of the environment are not set", "them"
 	}
-	l.error(l.secrets[0].at, missingSecrets, fmt.Sprintf("%s, and a live run needs %s:\n%s\nSet %s, or run against recorded answers, with `replay` in the pipeline block and without --live.", what, it, strings.Join(lines, "\n"), it))
+	detail := fmt.Sprintf("%s, and a live run needs %s:\n%s\nSet %s, or run against recorded answers, with `replay` in the pipeline block and without --live.", what, it, strings.Join(lines, "\n"), it)
+	if l.calls() {
+		l.error(l.secrets[0].at, missingSecrets, detail)
+	} else if !l.diags.HasErrors() {
+		l.warn(l.secrets[0].at, missingSecrets, detail)
+	}
 }
 
 var sourceShape = shape{
