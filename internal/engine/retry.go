@@ -1,0 +1,92 @@
+package engine
+
+import (
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/host"
+)
+
+func (e *engine) failed(v *visit, r *host.Result) {
+	switch {
+	case (r.Crashed || r.Shared) && !v.alone:
+		v.alone = true // whose fault it was shows when each of them runs by itself
+		v.attempts--   // and is judged by that, not by the number of attempts
+		e.enqueue(v)
+		return
+	case r.Crashed:
+		e.guilty(v, r)
+		return
+	}
+	if !retriable(r.Err.Code) || v.attempts >= max(1, v.stage.Retry.Attempts) || e.stop.visits {
+		e.abandon(v, r.Err)
+		return
+	}
+	e.later(v, backoff(v.stage.Retry, v.attempts, r.RetryAfter))
+}
+
+func (e *engine) guilty(v *visit, r *host.Result) {
+	r.Failure = dag.Fail(dag.EPluginCrash, "%v", r.Err)
+	m, err := e.record(v, r)
+	if err != nil {
+		e.abandon(v, err)
+		return
+	}
+	e.release(v)
+	for _, w := range v.waiters {
+		if step, err := w.item.t.Next(); err == nil && e.apply(w.item, step, m) {
+			e.ready = append(e.ready, w.item)
+		}
+	}
+}
+
+func retriable(code dag.Code) bool {
+	switch code {
+	case dag.EAuth, dag.EQuota, dag.EReplayMiss, dag.EStore, dag.EPlugin:
+		return false
+	}
+	return true
+}
+
+func (e *engine) abandon(v *visit, err error) {
+	e.release(v)
+	for _, w := range v.waiters {
+		e.park(w.item, stageError(v.stage, err))
+	}
+}
+
+func stageError(s *dag.Stage, err error) error {
+	named := &dag.Error{Op: "stage", Subject: s.Name, Kind: dag.KindOf(err), Err: err}
+	var cause *dag.Error
+	if errors.As(err, &cause) {
+		named.Code, named.Hint = cause.Code, cause.Hint
+		if cause.Subject == s.Name && cause.Err != nil {
+			named.Err = cause.Err
+		}
+	}
+	if named.Code == dag.EAuth || named.Code == dag.EQuota {
+		named.Kind = dag.KindStopped
+	}
+	return named
+}
+
+func (e *engine) later(v *visit, wait time.Duration) {
+	e.waiting[v] = time.AfterFunc(wait, func() { e.send(retryNow{v}) })
+}
+
+func backoff(r dag.Retry, attempt int, asked time.Duration) time.Duration {
+	base, most := r.Backoff, r.MaxBackoff
+	if base <= 0 {
+		base = time.Second
+	}
+	if most <= 0 {
+		most = 30 * time.Second
+	}
+	bound := min(most, base<<min(attempt-1, 20))
+	if bound <= 0 {
+		bound = most
+	}
+	return max(asked, time.Duration(rand.Int64N(int64(bound)+1)))
+}
