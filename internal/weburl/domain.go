@@ -2,6 +2,7 @@ package weburl
 
 import (
 	"fmt"
+	"net/url"
 	"strings"
 
 	"golang.org/x/net/publicsuffix"
@@ -46,16 +47,11 @@ func Domain(raw string) (string, error) {
 
 // unwrap gives the address of the page that a is a copy of, "" where it is none.
 func unwrap(a address) string {
-	path := strings.TrimPrefix(a.path, "/")
+	path := strings.TrimLeft(withoutDots(a.path), "/")
 	switch {
-	case a.host == "web.archive.org":
-		rest, ok := strings.CutPrefix(path, "web/")
-		stamp, page, found := strings.Cut(rest, "/")
-		if !ok || !found || page == "" || stamp == "" || strings.Trim(stamp, "0123456789abcdefghijklmnopqrstuvwxyz_*") != "" {
-			return ""
-		}
-		return withScheme(page, a.query)
-	case strings.HasSuffix(a.host, ".cdn.ampproject.org"):
+	case a.host == "web.archive.org", a.host == "wayback.archive.org":
+		return archived(path, a.query)
+	case a.host == "cdn.ampproject.org", strings.HasSuffix(a.host, ".cdn.ampproject.org"), strings.HasSuffix(a.host, ".bing-amp.com"):
 		kind, page, ok := strings.Cut(path, "/")
 		if !ok || len(kind) == 0 || len(kind) > 3 {
 			return ""
@@ -65,10 +61,68 @@ func unwrap(a address) string {
 		return withScheme(strings.TrimPrefix(strings.TrimPrefix(path, "amp/"), "s/"), a.query)
 	case strings.HasSuffix(a.host, ".translate.goog"):
 		label := strings.TrimSuffix(a.host, ".translate.goog")
+		if inner, ok := strings.CutPrefix(label, "0-"); ok && strings.HasSuffix(inner, "-0") {
+			label = strings.TrimSuffix(inner, "-0") // keeps a hyphen from its third and fourth place
+		}
 		// Hyphens stand for dots, two of them for a hyphen.
 		label = strings.ReplaceAll(label, "--", "\x00")
 		label = strings.ReplaceAll(label, "-", ".")
 		return "https://" + strings.ReplaceAll(label, "\x00", "-") + a.path
+	case a.host == "translate.google.com" && strings.TrimRight(path, "/") == "translate":
+		if page := parameter(a.query, "u"); page != "" {
+			return withScheme(page, "")
+		}
+	}
+	return ""
+}
+
+// archived is the page of an address of the Wayback Machine: a time and what to
+// show of it stand before the page, or nothing does and its latest copy is meant.
+func archived(path, query string) string {
+	rest, inWeb := strings.CutPrefix(path, "web/")
+	if !inWeb {
+		rest = strings.TrimPrefix(strings.TrimPrefix(path, "save/"), "_embed/")
+	}
+	if namesScheme(rest) {
+		return withScheme(rest, query)
+	}
+	stamp, page, found := strings.Cut(rest, "/")
+	page = strings.TrimLeft(page, "/")
+	if !inWeb || !found || page == "" || stamp == "" || strings.Trim(stamp, "0123456789abcdefghijklmnopqrstuvwxyz_*") != "" {
+		return ""
+	}
+	return withScheme(page, query)
+}
+
+// withoutDots resolves the dot segments of a path, as a browser does before it
+// asks: /x/../web/ is /web/. Empty segments stay, a page inside has some.
+func withoutDots(path string) string {
+	if !strings.Contains(path, ".") && !strings.Contains(path, "%") {
+		return path
+	}
+	var segments []string
+	for segment := range strings.SplitSeq(strings.TrimPrefix(path, "/"), "/") {
+		switch strings.ReplaceAll(strings.ToLower(segment), "%2e", ".") {
+		case ".":
+		case "..":
+			segments = segments[:max(0, len(segments)-1)]
+		default:
+			segments = append(segments, segment)
+		}
+	}
+	return "/" + strings.Join(segments, "/")
+}
+
+// parameter is the first value of a name in a query, "" where it has none.
+func parameter(query, name string) string {
+	for part := range strings.SplitSeq(query, "&") {
+		if value, ok := strings.CutPrefix(part, name+"="); ok {
+			decoded, err := url.QueryUnescape(value)
+			if err != nil {
+				return ""
+			}
+			return decoded
+		}
 	}
 	return ""
 }
@@ -78,26 +132,40 @@ func googleAMP(host string) bool {
 	return ok && len(rest) <= len("com.au")
 }
 
+// namesScheme reports whether a page inside a path begins with its scheme,
+// escaped or not.
+func namesScheme(page string) bool {
+	for _, start := range []string{"http:/", "https:/", "http%3a", "https%3a"} {
+		if hasPrefixFold(page, start) {
+			return true
+		}
+	}
+	return false
+}
+
 // withScheme gives a page inside a path its scheme: none written means http, and
 // proxies on the way fold the two slashes into one.
 func withScheme(page, query string) string {
 	if query != "" {
 		page += "?" + query
 	}
-	lower := strings.ToLower(page)
 	for _, scheme := range []string{"http", "https"} {
-		for _, slashes := range []string{"://", ":/"} {
-			if strings.HasPrefix(lower, scheme+slashes) {
-				return scheme + "://" + page[len(scheme+slashes):]
-			}
-		}
-		if escaped := scheme + "%3a%2f%2f"; strings.HasPrefix(lower, escaped) {
+		if hasPrefixFold(page, scheme+"%3a") {
 			decoded, ok := decodeEscapes(page)
 			if !ok {
 				return page
 			}
-			return decoded
+			page = decoded
+		}
+		for _, slashes := range []string{"://", ":/"} {
+			if hasPrefixFold(page, scheme+slashes) {
+				return scheme + "://" + page[len(scheme+slashes):]
+			}
 		}
 	}
 	return "http://" + page
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
