@@ -55,6 +55,19 @@ func Choice(s string) string {
 	return strings.Join(strings.Fields(folded), " ")
 }
 
+// Blank reports whether nothing of s can be seen: white space, controls, format
+// characters, variation selectors, and the letters and signs that are drawn as
+// nothing (Hangul fillers, the Braille pattern without dots).
+func Blank(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool {
+		switch r {
+		case '\u034F', '\u115F', '\u1160', '\u17B4', '\u17B5', '\u2800', '\u3164', '\uFFA0':
+			return false
+		}
+		return !unicode.IsSpace(r) && !unicode.In(r, unicode.C, unicode.Z, unicode.Variation_Selector)
+	})
+}
+
 // Words counts the fields between white space that hold a letter or a number: a
 // dash alone is no word, state-of-the-art is one.
 func Words(s string) int {

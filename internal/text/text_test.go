@@ -154,6 +154,22 @@ func TestChoice(t *testing.T) {
 	}
 }
 
+func TestBlank(t *testing.T) {
+	for _, s := range []string{
+		"", " ", "\t\r\n\x00\x7f", "\u0085\u00a0\u1680\u2000\u2028\u2029\u202f\u205f\u3000", "\u00ad\u061c\u200b\u200d\u200f\u202e\u2060\u2066\ufeff",
+		"\ufe0f\u180b\U000e0100", "\u115f\u1160\u3164\uffa0", "\u2800", "\U000e0041", "\ue000",
+	} {
+		if !Blank(s) {
+			t.Errorf("something of %+q can be seen", s)
+		}
+	}
+	for _, s := range []string{"a", " . ", "+", "\u0301", "\u200f\u05d0", "1\u200b", "\u2801", "\u3131", "\xff"} {
+		if Blank(s) {
+			t.Errorf("nothing of %+q can be seen", s)
+		}
+	}
+}
+
 func TestFingerprint(t *testing.T) {
 	const volcano = "9daf2fd995c72efc7d35643aa651c02e7c4a4f773c20d9d5ef66d9d931e39d45"
 	for _, q := range []string{
