@@ -47,9 +47,10 @@ type result struct {
 	state    state
 	details  []Detail // why it failed, or could not tell; at least one then
 	figure   *float64
-	evidence string         // one line, for the finding
-	found    map[string]any // more members for checks.<name>
-	keys     []key          // unique: what the record is to be found by
+	evidence string          // one line, for the finding
+	found    map[string]any  // more members for checks.<name>
+	keys     []key           // unique: what the record is to be found by
+	unusable map[string]bool // sources: URLs of no usable source
 }
 
 // passed is the result of a rule that holds.

@@ -3,7 +3,6 @@ package gate
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/text"
@@ -44,18 +43,27 @@ func (c *sourcesCheck) judge(s *scope) (result, error) {
 	usable := 0
 	var details []Detail
 	missing := false
+	unusable := map[string]bool{}
 	for i, source := range sources {
 		at, why := c.unusable(source)
 		if why == "" {
 			usable++
 			continue
 		}
-		missing = missing || strings.TrimSpace(source.URL) == ""
+		missing = missing || text.Blank(source.URL)
+		unusable[source.URL] = true
 		details = append(details, Detail{At: fmt.Sprintf("sources[%d].%s", i, at), Why: why})
+	}
+	for _, source := range sources {
+		if _, why := c.unusable(source); why == "" {
+			delete(unusable, source.URL)
+		}
 	}
 	found := map[string]any{"usable": usable, "given": len(sources)}
 	if usable >= c.least && !missing {
-		return passed(found).withFigure(usable), nil
+		r := passed(found).withFigure(usable)
+		r.unusable = unusable
+		return r, nil
 	}
 	why := fmt.Sprintf("%d of %d sources are usable, at least %d must be", usable, len(sources), c.least)
 	if usable >= c.least {
@@ -64,15 +72,18 @@ func (c *sourcesCheck) judge(s *scope) (result, error) {
 	if len(details) == 0 {
 		details = []Detail{{At: "sources", Why: why}}
 	}
-	return result{state: failed, details: details, evidence: why, found: found}.withFigure(usable), nil
+	return result{state: failed, details: details, evidence: why, found: found, unusable: unusable}.withFigure(usable), nil
 }
 
 // unusable says what a source lacks, and where.
 func (c *sourcesCheck) unusable(s source) (at, why string) {
+	if text.Blank(s.URL) {
+		return "url", "there is no URL"
+	}
 	if _, err := weburl.Domain(s.URL); err != nil {
 		return "url", err.Error()
 	}
-	if text.Choice(s.Quote) == "" {
+	if text.Blank(s.Quote) {
 		return "quote", "the quote is blank"
 	}
 	for _, what := range c.supports {

@@ -11,7 +11,9 @@ import (
 )
 
 // unrelatedCheck holds when the URLs belong to enough registrable domains. Domains
-// that the gate's same_owner joins are one.
+// that the gate's same_owner joins are one. A URL that a check "sources" before it
+// found unusable lends no domain: a source that proves nothing must not be what
+// tells two others apart.
 type unrelatedCheck struct {
 	urls  dag.Expr
 	least int
@@ -40,7 +42,7 @@ func (c *unrelatedCheck) judge(s *scope) (result, error) {
 	usable := 0
 	for i, url := range urls {
 		domain, err := weburl.Domain(url)
-		if err != nil {
+		if err != nil || s.unusable(url) {
 			continue
 		}
 		usable++
@@ -59,6 +61,16 @@ func (c *unrelatedCheck) judge(s *scope) (result, error) {
 	r.found = found
 	r.found["too_few_urls"] = usable < c.least
 	return r, nil
+}
+
+// unusable reports whether a check "sources" found a URL to be of no use.
+func (s *scope) unusable(url string) bool {
+	for _, r := range s.checks {
+		if r.unusable[url] {
+			return true
+		}
+	}
+	return false
 }
 
 func counted(owners map[string]bool) string {

@@ -255,6 +255,18 @@ func TestTriviaRules(t *testing.T) {
 		{"two languages of one encyclopedia", hosts("https://en.wikipedia.org/a", "https://de.wikipedia.org/a"), "R_SRC_LAUNDER"},
 		{"a third on a repeated domain", hosts("https://en.wikipedia.org/a", "https://de.wikipedia.org/a", "https://www.nasa.gov/p"), ""},
 
+		{"an unusable third lends no domain", func(i *triviaItem) {
+			i.report["sources"] = []any{source1("https://www.nps.gov/a", "q", full...), source1("https://www.nps.gov/b", "q", full...), source1("https://www.nasa.gov/", "\u200b", full...)}
+		}, "R_SRC_LAUNDER"},
+		{"half a source lends no domain", func(i *triviaItem) {
+			i.report["sources"] = []any{source1("https://www.nps.gov/a", "q", full...), source1("https://www.nps.gov/b", "q", full...), source1("https://www.nasa.gov/", "q", "answer")}
+		}, "R_SRC_LAUNDER"},
+		{"one page with a quote and without", func(i *triviaItem) {
+			i.report["sources"] = []any{source1("https://www.nps.gov/a", "q", full...), source1("https://www.nasa.gov/", "", full...), source1("https://www.nasa.gov/", "q", full...)}
+		}, ""},
+		{"a third URL that cannot be seen", hosts("https://www.nps.gov/", "https://www.nasa.gov/", "\u200b"), "R_UNPROVABLE"},
+		{"too few, and laundered, are told together", hosts("https://www.nps.gov/a", "https://www.nps.gov/b", ""), "R_UNPROVABLE R_SRC_LAUNDER"},
+
 		{"all that can be told is collected", func(i *triviaItem) {
 			choices("Iran", "Iraq", "Chad", "Peru")(i)
 			i.card["q"], i.card["x"] = "Is it Iran?", ""
