@@ -141,17 +141,23 @@ type (
 		Diff  string `json:"diff"`
 		Batch int    `json:"batch"`
 	}
-	topic struct {
+	proposal struct {
+		Cat   string `json:"cat"`
+		Diff  string `json:"diff"`
+		Title string `json:"title"`
+		Angle string `json:"angle"`
+	}
+	topics struct {
+		Cat    string     `json:"cat"`
+		Diff   string     `json:"diff"`
+		Topics []proposal `json:"topics"`
+	}
+	topic struct { // as the pipeline hands it to a crafter
 		TopicID string `json:"topic_id"`
 		Cat     string `json:"cat"`
 		Diff    string `json:"diff"`
 		Title   string `json:"title"`
 		Angle   string `json:"angle"`
-	}
-	topics struct {
-		Cat    string  `json:"cat"`
-		Diff   string  `json:"diff"`
-		Topics []topic `json:"topics"`
 	}
 	card struct {
 		TopicID string   `json:"topic_id"`
@@ -192,7 +198,7 @@ func (b *Batch) bucket() bucket { return bucket{b.Cat, b.Diff, b.Batch} }
 func (b *Batch) topics() topics {
 	t := topics{Cat: b.Cat, Diff: b.Diff}
 	for _, c := range b.Candidates {
-		t.Topics = append(t.Topics, c.topic())
+		t.Topics = append(t.Topics, proposal{b.Cat, b.Diff, c.Title, c.Angle})
 	}
 	return t
 }
