@@ -20,7 +20,8 @@ var update = flag.Bool("update", false, "write what is printed into scripts and 
 func TestMain(m *testing.M) {
 	host.MaybeConfine()
 	testscript.Main(m, map[string]func(){
-		"penstock": func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"penstock":      func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"trivia-models": func() { serveModels(os.Args[1]) },
 	})
 }
 
