@@ -10,6 +10,8 @@ import (
 	"github.com/penstock-run/penstock/internal/staging"
 )
 
+// visited takes a result: it becomes an action in the store and an event for
+// every item that waited, or the visit is tried again.
 func (e *engine) visited(r *host.Result) {
 	v := e.visits[r.Visit]
 	if v == nil {
@@ -55,6 +57,8 @@ func (e *engine) release(v *visit) {
 	}
 }
 
+// record stores what a visit gave. A misfit is a content failure and as much an
+// answer as any: it was paid for.
 func (e *engine) record(v *visit, r *host.Result) (made, error) {
 	m := made{Action: &staging.Action{
 		Digest: v.action, Recipe: e.recipes[v.stage.Index].digest, Stage: v.stage.Name, Input: v.input.Digest,
@@ -76,6 +80,8 @@ func (e *engine) record(v *visit, r *host.Result) (made, error) {
 	return m, e.store.PutAction(m.Action)
 }
 
+// output checks a plugin's document: strict JSON, the stage's schema, and
+// without what the stage calls volatile.
 func (e *engine) output(s *dag.Stage, r *host.Result, a *staging.Action) (dag.Doc, *dag.Failure) {
 	canonical, err := canon.Canonical(e.scratch[:0], r.Output)
 	if err != nil {
@@ -103,6 +109,7 @@ func (e *engine) output(s *dag.Stage, r *host.Result, a *staging.Action) (dag.Do
 	return dag.NewDoc(canonical), nil
 }
 
+// apply tells an item what its visit gave. It reports whether the item goes on.
 func (e *engine) apply(it *item, step dag.Step, m made) bool {
 	event := &dag.Visited{Word: m.Word, Failure: m.Failure, Findings: m.Findings, Action: m.Digest, Facts: m.Facts}
 	event.Facts.Reused = m.Run != e.runID
@@ -139,6 +146,7 @@ func (e *engine) outputOf(m made) (dag.Doc, error) {
 	return dag.Doc{Digest: m.Output, Bytes: b}, err
 }
 
+// applySamples makes one output of several: the list of them.
 func (e *engine) applySamples(it *item, step dag.Step) bool {
 	recipe := &e.recipes[step.Stage.Index]
 	all := made{Action: &staging.Action{Run: e.runID}}

@@ -9,6 +9,8 @@ import (
 	"github.com/penstock-run/penstock/internal/host"
 )
 
+// failed takes a visit that failed for want of infrastructure: it is tried
+// again as the stage's retry says, else its items are parked.
 func (e *engine) failed(v *visit, r *host.Result) {
 	switch {
 	case (r.Crashed || r.Shared) && !v.alone:
@@ -27,6 +29,7 @@ func (e *engine) failed(v *visit, r *host.Result) {
 	e.later(v, backoff(v.stage.Retry, v.attempts, r.RetryAfter))
 }
 
+// guilty fails the items whose visit crashed its plugin a second time, alone.
 func (e *engine) guilty(v *visit, r *host.Result) {
 	r.Failure = dag.Fail(dag.EPluginCrash, "%v", r.Err)
 	m, err := e.record(v, r)
@@ -42,6 +45,7 @@ func (e *engine) guilty(v *visit, r *host.Result) {
 	}
 }
 
+// retriable reports whether asking again may help.
 func retriable(code dag.Code) bool {
 	switch code {
 	case dag.EAuth, dag.EQuota, dag.EReplayMiss, dag.EStore, dag.EPlugin:
@@ -50,6 +54,7 @@ func retriable(code dag.Code) bool {
 	return true
 }
 
+// abandon parks the items of a visit that is not made.
 func (e *engine) abandon(v *visit, err error) {
 	e.release(v)
 	for _, w := range v.waiters {
@@ -57,6 +62,8 @@ func (e *engine) abandon(v *visit, err error) {
 	}
 }
 
+// stageError names the stage once, and lets a provider without quota or
+// credentials end the run.
 func stageError(s *dag.Stage, err error) error {
 	named := &dag.Error{Op: "stage", Subject: s.Name, Kind: dag.KindOf(err), Err: err}
 	var cause *dag.Error
@@ -76,6 +83,8 @@ func (e *engine) later(v *visit, wait time.Duration) {
 	e.waiting[v] = time.AfterFunc(wait, func() { e.send(retryNow{v}) })
 }
 
+// backoff is full jitter over a doubling bound, never less than what the
+// server asked for.
 func backoff(r dag.Retry, attempt int, asked time.Duration) time.Duration {
 	base, most := r.Backoff, r.MaxBackoff
 	if base <= 0 {

@@ -10,9 +10,7 @@ import (
 )
 
 // visit is one action that has to be executed. Items that need the very same
-
 // action while it is under way wait for it.
-
 type visit struct {
 	id       uint64
 	stage    *dag.Stage
@@ -27,20 +25,17 @@ type visit struct {
 }
 
 // waiter is an item that waits for a visit, or for one sample of several.
-
 type waiter struct {
 	item *item
 }
 
 // made is what an action came to, with the output at hand where it was made now.
-
 type made struct {
 	*staging.Action
 	doc dag.Doc
 }
 
 // stageQueue holds the visits of a stage that wait for capacity.
-
 type stageQueue struct {
 	stage   *dag.Stage
 	visits  []*visit
@@ -48,9 +43,7 @@ type stageQueue struct {
 }
 
 // visit answers a stage's visit from staging, or has it made. It reports
-
 // whether the item can go on at once.
-
 func (e *engine) visit(it *item, step dag.Step) bool {
 	recipe := &e.recipes[step.Stage.Index]
 	for sample := range max(1, step.Stage.Samples) {
@@ -84,9 +77,7 @@ func (e *engine) visit(it *item, step dag.Step) bool {
 }
 
 // missing counts the samples of a visit that are to be made, the first of them
-
 // known.
-
 func (e *engine) missing(step dag.Step, first int) int {
 	n := 1
 	for sample := first + 1; sample < step.Stage.Samples; sample++ {
@@ -98,9 +89,7 @@ func (e *engine) missing(step dag.Step, first int) int {
 }
 
 // answered looks an action up in staging. What is there counts only where the
-
 // stage's max_age and cache allow it, and where its output can still be read.
-
 func (e *engine) answered(s *dag.Stage, action dag.Digest) (made, bool) {
 	a, ok, err := e.store.Action(action)
 	if err != nil || !ok {
@@ -116,7 +105,6 @@ func (e *engine) answered(s *dag.Stage, action dag.Digest) (made, bool) {
 }
 
 // begin queues an action to be made, for the first item that needs it.
-
 func (e *engine) begin(it *item, step dag.Step, action dag.Digest, sample int) error {
 	if step.Stage.Provider != nil && !e.replaying() {
 		// An action that costs money is claimed, so that two processes never pay for one call.
@@ -150,13 +138,10 @@ func (e *engine) begin(it *item, step dag.Step, action dag.Digest, sample int) e
 func (v *visit) join(it *item) { v.waiters = append(v.waiters, waiter{it}) }
 
 // claimPoll is how often an action that another process is paying for is looked for.
-
 const claimPoll = 200 * time.Millisecond
 
 // enqueue puts a visit behind those of its stage that wait for capacity. A
-
 // visit without an id waits for another process: its item looks again.
-
 func (e *engine) enqueue(v *visit) {
 	if v.id == 0 {
 		for _, w := range v.waiters {
@@ -173,9 +158,7 @@ func (e *engine) enqueue(v *visit) {
 }
 
 // dispatch submits what capacity allows, the last stages first: what was begun
-
 // is finished before more is begun.
-
 func (e *engine) dispatch() {
 	if e.stop.visits {
 		e.parkWaiting()
@@ -209,42 +192,7 @@ func (e *engine) submit(v *visit) {
 	})
 }
 
-// visited takes a result: it becomes an action in the store and an event for
-
-// every item that waited, or the visit is tried again.
-
-// record stores what a visit gave. A misfit is a content failure and as much an
-
-// answer as any: it was paid for.
-
-// output checks a plugin's document: strict JSON, the stage's schema, and
-
-// without what the stage calls volatile.
-
-// apply tells an item what its visit gave. It reports whether the item goes on.
-
-// applySamples makes one output of several: the list of them.
-
-// failed takes a visit that failed for want of infrastructure: it is tried
-
-// again as the stage's retry says, else its items are parked.
-
-// guilty fails the items whose visit crashed its plugin a second time, alone.
-
-// retriable reports whether asking again may help.
-
-// abandon parks the items of a visit that is not made.
-
-// stageError names the stage once, and lets a provider without quota or
-
-// credentials end the run.
-
-// backoff is full jitter over a doubling bound, never less than what the
-
-// server asked for.
-
 // pluginLog passes on what a plugin said on its standard error.
-
 func (e *engine) pluginLog(plugin, level, message string) {
 	switch level {
 	case "warn", "error":
