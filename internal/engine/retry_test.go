@@ -115,17 +115,27 @@ func TestTimeout(t *testing.T) {
 }
 
 // The time that a visit waits for its provider's capacity is no part of its
-// timeout.
+// timeout: here another stage holds the provider for longer than that.
 func TestTimeoutWithoutQueueing(t *testing.T) {
-	w := newWorkspace(t, asking("limits { concurrency = 1 }", `timeout = "400ms"`), numbered(8, ""), func(c *call) answer {
-		if c.Stage == "provider.judge" {
-			time.Sleep(100 * time.Millisecond) // the model is slow
-			return answer{Output: jsonOf("yes")}
+	pipeline := strings.NewReplacer(
+		"stage \"work\" {", "stage \"slow\" {\n  plugin = plugin.asker\n  provider = provider.judge\n  forward = item\n}\nroute \"slow\" {\n  from = stage.slow\n  to = stage.work\n}\nstage \"work\" {",
+	).Replace(asking("limits { concurrency = 1 }", "config { note = \"quick\" }\n  timeout = \"1s\""))
+	var w *workspace
+	w = newWorkspace(t, pipeline, numbered(2, ""), func(c *call) answer {
+		switch {
+		case c.Stage == "slow" && c.Key == "i0000":
+			w.wait(func() bool { return w.live["provider.judge"] > 0 })
+			return answer{}
+		case c.Stage == "provider.judge" && w.made("provider.judge") == 1:
+			w.wait(func() bool { return w.count("work") > 0 })
+			time.Sleep(1500 * time.Millisecond) // the model is slow
+		case c.Stage != "provider.judge":
+			return answer{Ask: c.Stage + c.Key}
 		}
-		return answer{Ask: c.Key}
+		return answer{Output: jsonOf("yes")}
 	})
 	s := w.run()
-	if s.Tally.Ends[dag.Accepted] != 8 || w.made("work") != 8 {
+	if s.Tally.Ends[dag.Accepted] != 2 || w.made("work") != 2 {
 		t.Errorf("%d visits made; %+v", w.made("work"), s)
 	}
 }

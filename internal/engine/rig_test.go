@@ -126,12 +126,19 @@ func (w *workspace) graph() *dag.Graph {
 
 func (w *workspace) options(change []func(*Options)) Options {
 	w.t.Helper()
+	w.ready()
 	w.last = &listener{}
 	o := Options{Dir: w.dir, Graph: w.graph(), Self: self(), Bundled: info, Report: w.last}
 	for _, c := range change {
 		c(&o)
 	}
 	return o
+}
+
+// ready lets the plays see what the test has written so far.
+func (w *workspace) ready() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 }
 
 // attempt runs in this process. What every run must be is checked.
@@ -279,6 +286,7 @@ type process struct {
 
 func (w *workspace) start(f flags) *process {
 	w.t.Helper()
+	w.ready()
 	f.Dir = w.dir
 	p := &process{Cmd: exec.Command(self()[0], "run", string(jsonOf(f))), w: w, done: make(chan struct{})}
 	p.Stdout, p.Stderr = &p.out, &p.err
