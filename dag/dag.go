@@ -93,6 +93,17 @@ type PluginInfo struct {
 	// CallsPerVisit bounds the completions that one visit asks for, by the
 	// stage's configuration; nil: the plugin does not say.
 	CallsPerVisit func(config []byte) int `json:"-"`
+	// CheckConfig finds what the plugin will not take of a stage's configuration
+	// without a start; nil: only its process can tell.
+	CheckConfig func(config []byte) []ConfigProblem `json:"-"`
+}
+
+// ConfigProblem is what a plugin has to say of a configuration.
+type ConfigProblem struct {
+	Path    []string // attribute path in config; empty: the block itself
+	Summary string
+	Detail  string
+	Warning bool
 }
 
 // ConfigField is one attribute, or nested block, of a plugin's configuration.
@@ -152,7 +163,9 @@ type Stage struct {
 	Info     *PluginInfo // what the plugin said of itself; nil for a decide stage
 	Provider *Provider   // nil: none
 	Config   Doc         // resolved, prompts by content, canonical
-	Decide   *Decide     // instead of a plugin: pure rules
+	// ConfigPos is where the values of config stand, by the name of the attribute.
+	ConfigPos map[string]Pos
+	Decide    *Decide // instead of a plugin: pure rules
 
 	Input    Expr     // nil: item
 	Schema   Schema   // of the output; nil: any JSON

@@ -105,6 +105,7 @@ func (c *command) describer(ctx context.Context) (func(*dag.Plugin) (*dag.Plugin
 			if !ok {
 				return nil, fmt.Errorf("there is no bundled plugin %q. %s", name, diag.DidYouMean(name, bundled.Names()))
 			}
+			info.CheckConfig = func(config []byte) []dag.ConfigProblem { return bundled.CheckConfig(name, c.dir, config) }
 			return info, nil
 		}
 		if h == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -119,6 +120,9 @@ func actorStage(name string) sdk.Stage {
 	stage := sdk.Stage{
 		Info: sdk.Info{Name: name, Version: "1", Behaviour: "actor/1", Config: []sdk.Field{{Name: "note", Type: "string"}}},
 		Configure: func(_ context.Context, c sdk.Config) (sdk.Func, error) {
+			if strings.Contains(string(c.JSON), "refused") {
+				return nil, sdk.Diagnostics{{Summary: "Not this note", Detail: "Write another.", Path: []string{"note"}}}
+			}
 			mu.Lock()
 			defer mu.Unlock()
 			if line == nil {

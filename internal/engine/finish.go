@@ -84,15 +84,19 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 		s.Kind = dag.KindBug
 	case e.stop.interrupt:
 		s.Kind = dag.KindInterrupted
-	case e.stop.kind == dag.KindDiffers:
-		s.Kind = dag.KindDiffers
+	case e.stop.kind == dag.KindDiffers || e.stop.kind == dag.KindConfig:
+		s.Kind = e.stop.kind
 	case e.stop.kind == dag.KindStopped || len(s.Tripped) > 0:
 		s.Kind = dag.KindStopped
 	case e.tally.Infrastructure > 0:
 		s.Kind = dag.KindInfrastructure
 	}
 	end := staging.RunEnd{ID: e.runID, Ended: e.Now().UTC(), Tally: e.tally.Ends, Exit: s.Kind.ExitStatus()}
-	err = errors.Join(err, conservation, e.store.EndRun(end), e.close(ctx))
+	err = errors.Join(err, conservation)
+	if err != nil {
+		end.Exit = dag.KindOf(err).ExitStatus() // as the process will
+	}
+	err = errors.Join(err, e.store.EndRun(end), e.close(ctx))
 	return s, err
 }
 

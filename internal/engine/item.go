@@ -164,9 +164,9 @@ func (e *engine) park(it *item, err error) {
 	case dag.KindStopped:
 		e.stop.kind = max(e.stop.kind, dag.KindStopped)
 		e.stopVisits("the run was stopped")
-	case dag.KindDiffers:
-		e.stop.kind = max(e.stop.kind, dag.KindDiffers)
-		e.stopVisits("the corpus is not as the gate left it")
+	case dag.KindConfig, dag.KindDiffers: // it concerns every item
+		e.stop.kind = max(e.stop.kind, kind)
+		e.stopVisits("the run was stopped")
 		if e.stop.cause == nil {
 			e.stop.cause = err
 		}

@@ -73,6 +73,10 @@ func stageError(s *dag.Stage, err error) error {
 			named.Err = cause.Err
 		}
 	}
+	var refused *host.ConfigError
+	if errors.As(err, &refused) {
+		named.Err = errors.New(refused.At(s.ConfigPos))
+	}
 	if named.Code == dag.EAuth || named.Code == dag.EQuota {
 		named.Kind = dag.KindStopped
 	}

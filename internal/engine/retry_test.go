@@ -196,6 +196,24 @@ func TestCrash(t *testing.T) {
 	}
 }
 
+// What a plugin will not take of its configuration is no fault of an item: the
+// run ends with the place in the pipeline, and as one that should not have begun.
+func TestConfigurationRefused(t *testing.T) {
+	w := newWorkspace(t, chain("first", "refused"), numbered(5, ""), keep)
+	s, err := w.attempt()
+	want := "stage refused: pipeline.hcl:"
+	if dag.KindOf(err) != dag.KindConfig || !strings.HasPrefix(err.Error(), want) || !strings.Contains(err.Error(), ": config.note: Not this note: Write another") {
+		t.Errorf("%v", err)
+	}
+	if s == nil || s.Kind != dag.KindConfig || s.Tally.Ends[dag.Parked] != 5 {
+		t.Errorf("%+v", s)
+	}
+	runs, err := w.store().Runs()
+	if err != nil || len(runs) != 1 || runs[0].Exit != 1 {
+		t.Errorf("%+v, %v", runs, err)
+	}
+}
+
 // A plugin that breaks the protocol over one item takes no other with it: what
 // was in flight beside it is visited anew, and the item waits for a better plugin.
 func TestBrokenProtocol(t *testing.T) {

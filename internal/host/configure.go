@@ -15,33 +15,40 @@ import (
 
 // ConfigError is a plugin's refusal of a configuration, with the places.
 type ConfigError struct {
-	Diagnostics []Diagnostic
+	Problems []dag.ConfigProblem
 }
 
-// Diagnostic is a complaint about a configuration.
-type Diagnostic struct {
-	Summary string
-	Detail  string
-	Path    []string // attribute path in config; empty: the block itself
-	Warning bool
-}
+func (e *ConfigError) Error() string { return e.At(nil) }
 
-func (e *ConfigError) Error() string {
+// At is the error with the places of attributes in a pipeline's file; the whole
+// block's has no name.
+func (e *ConfigError) At(places map[string]dag.Pos) string {
 	var lines []string
-	for _, d := range e.Diagnostics {
+	for _, d := range e.Problems {
 		if d.Warning {
 			continue
 		}
-		line := d.Summary
+		line := strings.TrimSuffix(d.Summary, ".")
+		if d.Detail != "" {
+			line += ": " + strings.TrimSuffix(d.Detail, ".")
+		}
 		if len(d.Path) > 0 {
 			line = "config." + strings.Join(d.Path, ".") + ": " + line
 		}
-		if d.Detail != "" {
-			line += ": " + d.Detail
+		name := ""
+		if len(d.Path) > 0 {
+			name = d.Path[0]
+		}
+		at, ok := places[name]
+		if !ok {
+			at, ok = places[""]
+		}
+		if ok {
+			line = at.String() + ": " + line
 		}
 		lines = append(lines, line)
 	}
-	return strings.Join(lines, "; ")
+	return strings.Join(lines, "\n")
 }
 
 // stageHandle is a stage in one process. Guarded by slot.mu until done is closed.
@@ -121,7 +128,7 @@ func (p *process) configured(op, subject string, reply *proto.ConfigureReply, er
 	refused := false
 	for _, d := range reply.Diagnostics {
 		refused = refused || !d.Warning
-		refusal.Diagnostics = append(refusal.Diagnostics, Diagnostic{d.Summary, d.Detail, d.Path, d.Warning})
+		refusal.Problems = append(refusal.Problems, dag.ConfigProblem{Path: d.Path, Summary: d.Summary, Detail: d.Detail, Warning: d.Warning})
 		if d.Warning {
 			p.slot.log("warn", subject+": "+d.Summary+": "+d.Detail)
 		}

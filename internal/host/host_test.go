@@ -152,8 +152,8 @@ func TestConfigurationRefused(t *testing.T) {
 	if !asError(err, &refused) {
 		t.Fatalf("%v", err)
 	}
-	want := []host.Diagnostic{{Summary: "Too deep", Detail: "depth is 3 at most", Path: []string{"depth"}}}
-	if diff := cmp.Diff(want, refused.Diagnostics); diff != "" {
+	want := []dag.ConfigProblem{{Summary: "Too deep", Detail: "depth is 3 at most", Path: []string{"depth"}}}
+	if diff := cmp.Diff(want, refused.Problems); diff != "" {
 		t.Error(diff)
 	}
 	// Other stages of the same process go on.

@@ -67,8 +67,8 @@ func TestProviderRefusesItsConfiguration(t *testing.T) {
 	if !asError(err, &refused) {
 		t.Fatal(err)
 	}
-	want := []host.Diagnostic{{Summary: "No key", Path: []string{"api_key"}}}
-	if diff := cmp.Diff(want, refused.Diagnostics); diff != "" {
+	want := []dag.ConfigProblem{{Summary: "No key", Path: []string{"api_key"}}}
+	if diff := cmp.Diff(want, refused.Problems); diff != "" {
 		t.Error(diff)
 	}
 	if _, err := r.Provider(t.Context(), chatProvider("echo", `{}`, nil)); err == nil || !asIs(err, error(&dag.Error{Code: dag.EPlugin})) {

@@ -52,6 +52,49 @@ func (l *loader) decodeConfig(b *body, info *dag.PluginInfo, secretsAllowed bool
 	return config{dag.NewDoc(canonical), d.secrets}
 }
 
+// checkConfig notes where a stage's configuration stands, and shows what its
+// plugin has to say of it where it can be asked without a start.
+func (l *loader) checkConfig(s *dag.Stage, b *body) {
+	places := configPlaces(b)
+	s.ConfigPos = make(map[string]dag.Pos, len(places))
+	for name, at := range places {
+		s.ConfigPos[name] = l.pos(at)
+	}
+	if s.Info.CheckConfig == nil || s.Config.IsNull() {
+		return // what could not be decoded is complained of already
+	}
+	for _, problem := range s.Info.CheckConfig(s.Config.Bytes) {
+		at := places[""]
+		if len(problem.Path) > 0 {
+			if named, ok := places[problem.Path[0]]; ok {
+				at = named
+			}
+		}
+		if problem.Warning {
+			l.warn(at, problem.Summary, problem.Detail)
+		} else {
+			l.error(at, problem.Summary, problem.Detail)
+		}
+	}
+}
+
+// configPlaces tells where the values of a config block stand, by the name of
+// the attribute or block; the whole block's place has no name.
+func configPlaces(b *body) map[string]hcl.Range {
+	block := b.block("config")
+	if block == nil {
+		return map[string]hcl.Range{"": b.at}
+	}
+	places := map[string]hcl.Range{"": block.DefRange()}
+	for name, attribute := range block.Body.Attributes {
+		places[name] = attribute.Expr.Range()
+	}
+	for _, nested := range block.Body.Blocks {
+		places[nested.Type] = nested.DefRange()
+	}
+	return places
+}
+
 type configDecoder struct {
 	l              *loader
 	ctx            *hcl.EvalContext
@@ -120,16 +163,26 @@ func fieldHint(f dag.ConfigField) string {
 	return fmt.Sprintf("It is: %s.", strings.TrimSuffix(f.Doc, "."))
 }
 
+// configType is the type of a field's value. That it can be read was seen when
+// the plugin described itself.
 func configType(f dag.ConfigField) cty.Type {
-	e, diags := hclsyntax.ParseExpression([]byte(f.Type), f.Name, hcl.InitialPos)
-	if diags.HasErrors() {
-		return cty.DynamicPseudoType
-	}
-	t, diags := typeexpr.TypeConstraint(e)
-	if diags.HasErrors() {
+	t, err := parseType(f)
+	if err != nil {
 		return cty.DynamicPseudoType
 	}
 	return t
+}
+
+func parseType(f dag.ConfigField) (cty.Type, error) {
+	e, diags := hclsyntax.ParseExpression([]byte(f.Type), f.Name, hcl.InitialPos)
+	if diags.HasErrors() {
+		return cty.NilType, diags
+	}
+	t, diags := typeexpr.TypeConstraint(e)
+	if diags.HasErrors() {
+		return cty.NilType, diags
+	}
+	return t, nil
 }
 
 // spec is the schema as hcldec has it. What is required was looked at already.
@@ -141,7 +194,7 @@ func (d *configDecoder) spec(fields []dag.ConfigField) hcldec.Spec {
 			continue
 		}
 		var spec hcldec.Spec = &hcldec.AttrSpec{Name: f.Name, Type: configType(f)}
-		if v, ok := defaultValue(f); ok {
+		if v, ok, _ := parseDefault(f); ok { // it was read when the plugin described itself
 			spec = &hcldec.DefaultSpec{Primary: spec, Default: &hcldec.LiteralSpec{Value: v}}
 		}
 		object[f.Name] = spec
@@ -149,20 +202,21 @@ func (d *configDecoder) spec(fields []dag.ConfigField) hcldec.Spec {
 	return object
 }
 
-func defaultValue(f dag.ConfigField) (cty.Value, bool) {
+// parseDefault is a field's default; false where it has none.
+func parseDefault(f dag.ConfigField) (cty.Value, bool, error) {
 	if f.Default == "" {
-		return cty.NilVal, false
+		return cty.NilVal, false, nil
 	}
 	t := configType(f)
 	if t.HasDynamicTypes() {
 		implied, err := ctyjson.ImpliedType([]byte(f.Default))
 		if err != nil {
-			return cty.NilVal, false
+			return cty.NilVal, false, err
 		}
 		t = implied
 	}
 	v, err := ctyjson.Unmarshal([]byte(f.Default), t)
-	return v, err == nil
+	return v, err == nil, err
 }
 
 // takeSecrets moves what is sensitive, by its mark or by the schema, out of

@@ -47,6 +47,30 @@ var described = map[string]*dag.PluginInfo{
 		Name: "dedupe", Kind: "stage", Services: []string{"corpus"},
 		Config: []dag.ConfigField{{Name: "keys", Type: "list(string)", Required: true}},
 	},
+	"builtin/odd": {Kind: "stage", Codes: []dag.Code{"lower"}, Config: []dag.ConfigField{
+		{Name: "a b", Type: "string"},
+		{Name: "sized", Type: "strin"},
+		{Name: "many", Type: "number", Default: "oops"},
+		{Name: "many", Type: "number", Default: "1"},
+		{Name: "deep", Block: []dag.ConfigField{{Name: "flag", Type: "bool", Default: "7"}}},
+	}},
+	"builtin/fussy": {Name: "fussy", Kind: "stage",
+		Config: []dag.ConfigField{
+			{Name: "depth", Type: "number"},
+			{Name: "limits", Block: []dag.ConfigField{{Name: "memory", Type: "number"}}},
+		},
+		CheckConfig: func(config []byte) []dag.ConfigProblem {
+			if string(config) == `{"depth":1}` {
+				return nil
+			}
+			return []dag.ConfigProblem{
+				{Path: []string{"depth"}, Summary: "Too deep", Detail: "depth is 3 at most."},
+				{Path: []string{"limits", "memory"}, Summary: "Too much", Detail: "There are 4 MiB."},
+				{Path: []string{"absent"}, Summary: "Something lacks", Detail: "It needs more."},
+				{Summary: "It will be slow", Detail: "Deep things are.", Warning: true},
+			}
+		},
+	},
 	"builtin/openai":    {Name: "openai", Kind: "provider", Config: providerConfig},
 	"builtin/anthropic": {Name: "anthropic", Kind: "provider", Config: providerConfig},
 }

@@ -98,7 +98,52 @@ func (l *loader) askPlugin(p *dag.Plugin) *dag.PluginInfo {
 		l.error(at, pluginUndescribed, fmt.Sprintf("The plugin %q did not say what it is: %s.", p.Name, strings.TrimSuffix(err.Error(), ".")))
 		return nil
 	}
+	if faults := descriptionFaults(info); len(faults) > 0 {
+		l.error(at, badDescription, fmt.Sprintf("What the plugin %q says of itself cannot be used:\n    %s\nIts Describe has to be mended.", p.Name, strings.Join(faults, "\n    ")))
+		return nil
+	}
 	return info
+}
+
+// descriptionFaults is what is wrong with a plugin's description: a pipeline
+// cannot be held to a schema that says nothing.
+func descriptionFaults(info *dag.PluginInfo) []string {
+	var faults []string
+	if info.Name == "" {
+		faults = append(faults, "it has no name")
+	}
+	for _, code := range info.Codes {
+		if !isCode(string(code)) {
+			faults = append(faults, fmt.Sprintf("%q is no failure code: capitals, digits and _, a letter first", code))
+		}
+	}
+	return append(faults, fieldFaults("config", info.Config)...)
+}
+
+func fieldFaults(block string, fields []dag.ConfigField) []string {
+	var faults []string
+	seen := map[string]bool{}
+	for _, f := range fields {
+		complain := func(format string, args ...any) {
+			faults = append(faults, fmt.Sprintf("%s, field %q: ", block, f.Name)+fmt.Sprintf(format, args...))
+		}
+		switch {
+		case !hclsyntax.ValidIdentifier(f.Name):
+			complain("it has no name that can be written in a pipeline")
+		case seen[f.Name]:
+			complain("it stands there twice")
+		case f.Block != nil:
+			faults = append(faults, fieldFaults(f.Name, f.Block)...)
+		default:
+			if _, err := parseType(f); err != nil {
+				complain("%q is no type, as string, list(string) or any are", f.Type)
+			} else if _, _, err := parseDefault(f); err != nil {
+				complain("its default %s is no JSON of type %s", f.Default, f.Type)
+			}
+		}
+		seen[f.Name] = true
+	}
+	return faults
 }
 
 var providerShape = shape{

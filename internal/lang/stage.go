@@ -112,6 +112,7 @@ func (l *loader) stagePlugin(s *dag.Stage, b *body) {
 		return
 	}
 	s.Config = l.decodeConfig(b, s.Info, false).doc
+	l.checkConfig(s, b)
 	uses := func(service string) bool { return slices.Contains(s.Info.Services, service) }
 	switch {
 	case uses("complete") && !b.has("provider"):

@@ -6,6 +6,7 @@ const (
 	badCode              = "Bad failure code"
 	badConfig            = "Configuration cannot be used"
 	badConstraint        = "Bad version constraint"
+	badDescription       = "Plugin with a bad description"
 	badDuration          = "Bad duration"
 	badName              = "Bad name"
 	badSchema            = "Schema cannot be used"

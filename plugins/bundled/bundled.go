@@ -8,6 +8,7 @@
 package bundled
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -65,6 +66,29 @@ func WireVersion(name string) string {
 		return p.provider().Info.WireVersion
 	}
 	return ""
+}
+
+// CheckConfig tells what a bundled stage will not take of a configuration, in a
+// pipeline that lies in directory. Nothing is started: its Configure is called
+// here, and what it made is let go.
+func CheckConfig(name, directory string, config []byte) []dag.ConfigProblem {
+	p := plugins[name]
+	if p.stage == nil {
+		return nil // a provider's needs its secrets, which a replay does without
+	}
+	_, err := p.stage().Configure(context.Background(), sdk.Config{JSON: config, Directory: directory})
+	var said sdk.Diagnostics
+	switch {
+	case err == nil:
+		return nil
+	case !errors.As(err, &said):
+		return []dag.ConfigProblem{{Summary: "The plugin refuses this configuration", Detail: err.Error()}}
+	}
+	problems := make([]dag.ConfigProblem, len(said))
+	for i, d := range said {
+		problems[i] = dag.ConfigProblem{Path: d.Path, Summary: d.Summary, Detail: d.Detail, Warning: d.Warning}
+	}
+	return problems
 }
 
 // Serve serves a plugin until the host is done with the process.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -235,5 +236,34 @@ func TestByHand(t *testing.T) {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(string(out), "prompt is a plugin of Penstock") {
 		t.Errorf("got %v, %q", err, out)
+	}
+}
+
+// A stage's configuration is checked as its process would, and nothing starts.
+func TestCheckConfig(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "run.sh"), []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name, config string
+		want         []dag.ConfigProblem
+	}{
+		{"prompt", `{"template":"{{ .q }}"}`, nil},
+		{"prompt", `{"template":"{{ broken"}`, []dag.ConfigProblem{
+			{Path: []string{"template"}, Summary: "The template cannot be read", Detail: "line 1: unclosed action"}}},
+		{"prompt", `[]`, []dag.ConfigProblem{{Summary: "The plugin refuses this configuration"}}},
+		{"exec", `{"command":["./run.sh"]}`, nil},
+		{"exec", `{"command":["./no.sh"]}`, []dag.ConfigProblem{
+			{Path: []string{"command"}, Summary: "The program cannot be run", Detail: "./no.sh: no such file or directory."}}},
+		{"openai", `{"base_url":"no address"}`, nil},
+	} {
+		got := CheckConfig(test.name, dir, []byte(test.config))
+		if len(got) == 1 && len(got[0].Path) == 0 {
+			got[0].Detail = "" // the words of the JSON package
+		}
+		if diff := cmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s %s (-want +got):\n%s", test.name, test.config, diff)
+		}
 	}
 }

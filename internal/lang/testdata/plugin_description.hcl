@@ -1,0 +1,6 @@
+plugin "odd" { source = "builtin/odd" }
+stage "extra" { plugin = plugin.odd }
+route "extra" {
+  from = stage.extra
+  to   = stage.write
+}
