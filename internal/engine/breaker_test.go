@@ -74,7 +74,7 @@ func TestBreakerCounts(t *testing.T) {
 		trips bool
 	}{
 		{"an accept between", answer{}, map[dag.End]int{dag.Accepted: 6, dag.Failed: 24}, false},
-		{"infrastructure between", answer{Infra: true, Code: "E_UNAVAILABLE", Message: "no"}, map[dag.End]int{dag.Parked: 1, dag.Failed: 6, dag.NotStarted: 23}, true},
+		{"infrastructure between", answer{Infra: true, Code: "E_PLUGIN", Message: "no"}, map[dag.End]int{dag.Parked: 1, dag.Failed: 6, dag.NotStarted: 23}, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorkspace(t, broken("hold = stage.held", 6), bucketed(30, "b"), func(c *call) answer {

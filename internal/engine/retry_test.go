@@ -249,10 +249,10 @@ func TestBrokenProtocol(t *testing.T) {
 
 // By default nothing new starts after an infrastructure failure; -k goes on.
 func TestKeepGoing(t *testing.T) {
-	const all = 3000
+	const all = 1500
 	play := func(c *call) answer {
 		if c.Key == "i0000" {
-			return answer{Infra: true, Code: "E_UNAVAILABLE", Message: "no"}
+			return answer{Infra: true, Code: "E_PLUGIN", Message: "no"}
 		}
 		return answer{}
 	}
