@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -265,6 +266,35 @@ func TestOneOfSeveralKilled(t *testing.T) {
 			w.write("items.jsonl", `{"id":"one more"}`+"\n")
 			w.run() // whoever starts a plugin tidies up behind the dead
 		})
+	}
+}
+
+// Two runs at once do not both pay for one call that items of either need.
+func TestOneCallForTwoRuns(t *testing.T) {
+	pipeline := asking("", "input = { q = item.q }")
+	items := numbered(1500, `,"q":"the same"`) // more than one run takes in
+	var w *workspace
+	w = newWorkspace(t, pipeline, items, func(c *call) answer {
+		if c.Stage == "provider.judge" {
+			return answer{Output: jsonOf("yes")}
+		}
+		both := eventually(func() bool {
+			locks, _ := filepath.Glob(filepath.Join(w.dir, "staging", "runs", "*.lock"))
+			return len(locks) == 2 || w.made("work") > 1
+		})
+		if !both {
+			t.Error("the second run did not begin")
+		}
+		time.Sleep(300 * time.Millisecond) // let it come to the call, too
+		return answer{Ask: "the same"}
+	})
+	for _, end := range w.together(2, nil) {
+		if end.Tally.Ends[dag.Accepted] != len(items) {
+			t.Errorf("a run's tally: %v", end.Tally)
+		}
+	}
+	if w.made("work") != 1 || w.made("provider.judge") != 1 {
+		t.Errorf("%d visits and %d calls were made, want one of each", w.made("work"), w.made("provider.judge"))
 	}
 }
 
