@@ -113,7 +113,9 @@ func (e *engine) begin(it *item, step dag.Step, action dag.Digest, sample int) e
 			return err
 		}
 		if !got[0] {
-			e.later(&visit{stage: step.Stage, action: action, waiters: []waiter{{it}}}, claimPoll)
+			v := &visit{stage: step.Stage, action: action, waiters: []waiter{{it}}}
+			e.inflight[action] = v // whoever needs it waits with this one, not each by itself
+			e.later(v, claimPoll)
 			return nil
 		}
 		if _, ok := e.answered(step.Stage, action); ok {
@@ -144,6 +146,7 @@ const claimPoll = 200 * time.Millisecond
 // visit without an id waits for another process: its item looks again.
 func (e *engine) enqueue(v *visit) {
 	if v.id == 0 {
+		delete(e.inflight, v.action)
 		for _, w := range v.waiters {
 			e.ready = append(e.ready, w.item)
 		}
