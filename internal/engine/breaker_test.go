@@ -64,6 +64,28 @@ func TestBreaker(t *testing.T) {
 	}
 }
 
+// Without a hold point, what runs when the breaker opens finishes; no other item
+// of the bucket starts.
+func TestBreakerWithoutHold(t *testing.T) {
+	const all, at = 300, 4
+	w := newWorkspace(t, broken("", 20), bucketed(all, "b"), func(c *call) answer {
+		if c.Stage == "free" {
+			return answer{Code: "E_REFUSED", Message: "no"}
+		}
+		return answer{}
+	})
+	s := w.run(jobs(at))
+	failed, not := s.Tally.Ends[dag.Failed], s.Tally.Ends[dag.NotStarted]
+	if failed < 20 || not == 0 || failed+not != s.Tally.TakenIn || w.made("") != failed || s.Kind != dag.KindStopped {
+		t.Errorf("%d visits, %+v", w.made(""), s.Tally)
+	}
+	w.forget()
+	again := w.run(jobs(at))
+	if w.made("") != 0 || again.Tally.Ends[dag.Failed] != failed || again.Tally.Ends[dag.NotStarted] != all-failed || again.Kind != dag.KindStopped {
+		t.Errorf("the next run made %d visits: %+v", w.made(""), again.Tally)
+	}
+}
+
 // Infrastructure errors neither count nor reset, an accept resets.
 func TestBreakerCounts(t *testing.T) {
 	bad := func(n int) bool { return n%5 != 4 } // four bad ends, then another

@@ -16,7 +16,7 @@ type item struct {
 
 	past       bool // beyond the gate's hold point
 	waiting    bool // for its turn in the bucket
-	started    bool // visited something
+	started    bool // a visit was made for it, or for its parent, in this run
 	evaluation *gate.Evaluation
 	queued     bool // handed to the gate, in order
 	end        dag.End

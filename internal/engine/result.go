@@ -36,6 +36,7 @@ func (e *engine) visited(r *host.Result) {
 		if w.item.end != "" {
 			continue
 		}
+		w.item.started = true
 		// The item asks again and finds the action in the store; the first of
 		// them is spared the look-up.
 		step, err := w.item.t.Next()

@@ -131,7 +131,6 @@ func (e *engine) begin(it *item, step dag.Step, action dag.Digest, sample int) e
 		id: e.lastID, stage: step.Stage, action: action, sample: sample, input: step.Input,
 		key: it.key, pass: step.Pass, waiters: []waiter{{it}},
 	}
-	it.started = true
 	e.inflight[action] = v
 	e.enqueue(v)
 	return nil
@@ -171,7 +170,9 @@ func (e *engine) dispatch() {
 		q := e.work[i]
 		n := 0
 		for n < len(q.visits) && e.running < e.Jobs && (q.stage.Concurrency == 0 || q.running < q.stage.Concurrency) {
-			e.submit(q.visits[n])
+			if v := q.visits[n]; !e.turnedAway(v) {
+				e.submit(v)
+			}
 			n++
 		}
 		if n == len(q.visits) {
@@ -180,6 +181,27 @@ func (e *engine) dispatch() {
 			q.visits = append(q.visits[:0], q.visits[n:]...)
 		}
 	}
+}
+
+// turnedAway ends the items that this visit would start in a bucket whose
+// breaker is open, and reports whether that leaves nobody to make it for.
+func (e *engine) turnedAway(v *visit) bool {
+	if e.Graph.Gate.Breaker == nil || v.attempts > 0 {
+		return false
+	}
+	left := v.waiters[:0]
+	for _, w := range v.waiters {
+		if !w.item.started && e.gate.Tripped(w.item.family.bucket.name) {
+			e.ended(w.item, dag.NotStarted)
+			continue
+		}
+		w.item.started = true
+		left = append(left, w)
+	}
+	if v.waiters = left; len(left) == 0 {
+		e.release(v)
+	}
+	return len(left) == 0
 }
 
 func (e *engine) submit(v *visit) {
