@@ -108,6 +108,7 @@ const (
 	hasSeen
 	hasFacts
 	hasReused
+	hasRecorded
 )
 
 // packer writes a trail. texts and digests are those that it wrote so far; a
@@ -175,13 +176,14 @@ func (p *packer) visit(v *Visit) {
 		}
 	}
 	facts := v.Facts
-	facts.Reused = false
+	facts.Reused, facts.Recorded = false, false
 	set(hasFailure, v.Failure != nil)
 	set(hasFindings, len(v.Findings) > 0)
 	set(hasRule, v.Rule != "")
 	set(hasSeen, len(v.Seen) > 0)
 	set(hasFacts, facts != Facts{})
 	set(hasReused, v.Facts.Reused)
+	set(hasRecorded, v.Facts.Recorded)
 	p.b = append(p.b, has)
 	p.text(v.Stage)
 	p.count(v.Pass)
@@ -399,7 +401,7 @@ func (u *unpacker) visit(v *Visit) {
 	if has&hasFacts != 0 {
 		v.Facts = Facts{Model: u.text(), StartedAt: u.time(), EndedAt: u.time(), Calls: u.number(), Input: u.number(), Cached: u.number(), OutTokens: u.number()}
 	}
-	v.Facts.Reused = has&hasReused != 0
+	v.Facts.Reused, v.Facts.Recorded = has&hasReused != 0, has&hasRecorded != 0
 }
 
 func (u *unpacker) decision(d *Decision) {

@@ -74,7 +74,8 @@ type Facts struct {
 	Model     string    `json:"model,omitempty"`
 	StartedAt time.Time `json:"started_at,omitzero"` // of the execution that was paid for, also where it was answered from staging
 	EndedAt   time.Time `json:"ended_at,omitzero"`
-	Reused    bool      `json:"reused,omitzero"` // answered from staging
+	Reused    bool      `json:"reused,omitzero"`   // answered from staging
+	Recorded  bool      `json:"recorded,omitzero"` // completions came from a cassette: Model is who was recorded
 	Calls     int       `json:"calls,omitzero"`
 	Input     int       `json:"input_tokens,omitzero"`
 	Cached    int       `json:"cached_input_tokens,omitzero"`

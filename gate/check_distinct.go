@@ -46,8 +46,8 @@ func constantWord(c *dag.Check, name, word string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if got != "" && got != word {
-		return false, fmt.Errorf("%s is %q; it may only be %q, or left out", name, got, word)
+	if got != "" && got != word && got != "literal" {
+		return false, fmt.Errorf("%s is %q; it may be %q or \"literal\", which it is where it is left out", name, got, word)
 	}
 	return got == word, nil
 }

@@ -68,7 +68,7 @@ func (c *command) printPlan(plan *engine.Planned) error {
 		}
 		t.Row(s.Stage, s.Provider, figure(s.Reuse), figure(s.Run), atMost(s.Depends), calls)
 	}
-	t.Row("gate", "", figure(plan.Gate.Reuse), figure(plan.Gate.Decide), atMost(&plan.Gate.Depends), "")
+	t.Row("gate", "", figure(plan.Gate.Reuse), figure(plan.Gate.Decide), atMost(plan.Gate.Depends), "")
 	t.Print(p)
 	p.Line("")
 	p.Line("%s, %d finished before; %s", count(plan.Items, "item", "items"), plan.Settled, totalCalls(plan.Calls))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -141,6 +142,9 @@ func (c *command) printMember(m *engine.Member) error {
 		p.Line("%s", ui.Clean("  fanned out of "+m.Trail.Parent+", then "+came))
 	}
 	t.Print(p)
+	if slices.ContainsFunc(m.Trail.Visits, func(v dag.Visit) bool { return v.Facts.Recorded }) {
+		p.Line("  the models answered from a cassette: they are those that were recorded")
+	}
 	if len(m.Trail.Children) > 0 {
 		p.Line("  fanned out into %s", count(len(m.Trail.Children), "item", "items"))
 	}

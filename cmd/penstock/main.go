@@ -12,6 +12,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -39,7 +40,7 @@ func main() {
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	c := &command{in: in, out: out, err: errw}
 	root := c.root()
-	root.SetArgs(args)
+	root.SetArgs(longVars(args))
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errw)
@@ -51,6 +52,20 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 		c.printer().Error(err)
 	}
 	return dag.KindOf(err).ExitStatus()
+}
+
+// longVars lets -var and -var-file be written with one dash, as users of
+// Terraform do.
+func longVars(args []string) []string {
+	long := make([]string, len(args))
+	for i, arg := range args {
+		name, _, _ := strings.Cut(arg, "=")
+		if name == "-var" || name == "-var-file" {
+			arg = "-" + arg
+		}
+		long[i] = arg
+	}
+	return long
 }
 
 // errPrinted is an error whose words the user has seen already.

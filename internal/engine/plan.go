@@ -36,9 +36,9 @@ type StagePlan struct {
 // GatePlan is what would come to the gate: a verdict of Reuse is on record,
 // Decide is sure to be decided anew, Depends may come.
 type GatePlan struct {
-	Reuse   int `json:"reuse"`
-	Decide  int `json:"decide"`
-	Depends int `json:"depends"` // items on their way to a visit
+	Reuse   int  `json:"reuse"`
+	Decide  int  `json:"decide"`
+	Depends *int `json:"depends"` // nil: no bound is known
 }
 
 // Empty reports whether a run would do nothing.
@@ -103,7 +103,6 @@ func (p *Planned) reuse(s *dag.Stage) { p.byStage[s].Reuse++ }
 func (p *Planned) visit(s *dag.Stage, actions int) {
 	p.byStage[s].Run += actions
 	p.missing[s]++
-	p.Gate.Depends++
 }
 
 // planKnown plans an item whose first visit is sure to be made, without reading
@@ -132,9 +131,16 @@ func (e *engine) planKnown(intake, raw dag.Digest) bool {
 	return true
 }
 
-// follow adds the visits that may follow from those that are missing.
+// follow adds the visits that may follow from those that are missing, and the
+// items that may come to the gate.
 func (p *Planned) follow(g *dag.Graph) {
+	p.Gate.Depends = new(int)
 	for s, items := range p.missing {
+		if leaves := leavesFrom(g, s); leaves == dag.Unbounded || p.Gate.Depends == nil {
+			p.Gate.Depends = nil
+		} else {
+			*p.Gate.Depends += items * leaves
+		}
 		for next, n := range g.MaxVisitsInAll(s) {
 			line := p.byStage[next]
 			if next == s {
@@ -149,6 +155,23 @@ func (p *Planned) follow(g *dag.Graph) {
 			}
 		}
 	}
+}
+
+// leavesFrom bounds the items that one which is about to visit s may become.
+func leavesFrom(g *dag.Graph, s *dag.Stage) int {
+	leaves := 1
+	for stage, visits := range g.MaxVisitsFrom(s) {
+		if stage.FanOut == nil {
+			continue
+		}
+		if stage.FanOut.Max == 0 {
+			return dag.Unbounded
+		}
+		for range visits {
+			leaves *= stage.FanOut.Max
+		}
+	}
+	return leaves
 }
 
 // gate notes an item that a run would hand to the gate, and whether the gate

@@ -172,8 +172,7 @@ func anyPipeline(t *testing.T, r *rand.Rand) {
 	for i := range items {
 		items[i] = fmt.Sprintf(`{"id":"t%02d","bucket":"b%d","n":%d}`, i, r.IntN(4), i)
 	}
-	var w *workspace
-	w = newWorkspace(t, pipeline, items, nil)
+	w := newWorkspace(t, pipeline, items, nil)
 	w.direct(luck(&w, pipeline))
 
 	// A run that is interrupted somewhere, or not at all.

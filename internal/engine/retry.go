@@ -77,6 +77,9 @@ func stageError(s *dag.Stage, err error) error {
 	if errors.As(err, &refused) {
 		named.Err = errors.New(refused.At(s.ConfigPos))
 	}
+	if named.Code == dag.EReplayMiss && named.Hint == "" {
+		named.Hint = "record it: penstock run --live --record FILE"
+	}
 	if named.Code == dag.EAuth || named.Code == dag.EQuota {
 		named.Kind = dag.KindStopped
 	}

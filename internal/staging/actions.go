@@ -165,15 +165,24 @@ func (a *Action) append(b []byte) []byte {
 	return putFacts(b, a.Facts)
 }
 
+// Bits of what is true of a visit.
+const (
+	factReused = 1 << iota
+	factRecorded
+)
+
 func putFacts(b []byte, f dag.Facts) []byte {
 	b = putText(b, f.Model)
 	b = putTime(b, f.StartedAt)
 	b = putTime(b, f.EndedAt)
+	var flags byte
 	if f.Reused {
-		b = append(b, 1)
-	} else {
-		b = append(b, 0)
+		flags |= factReused
 	}
+	if f.Recorded {
+		flags |= factRecorded
+	}
+	b = append(b, flags)
 	for _, n := range [...]int{f.Calls, f.Input, f.Cached, f.OutTokens} {
 		b = putUint(b, uint64(max(0, n)))
 	}
@@ -210,8 +219,9 @@ func decodeAction(payload []byte) *Action {
 }
 
 func (r *reader) facts() dag.Facts {
-	return dag.Facts{
-		Model: r.text(), StartedAt: r.time(), EndedAt: r.time(), Reused: r.byte() == 1,
-		Calls: int(r.uint()), Input: int(r.uint()), Cached: int(r.uint()), OutTokens: int(r.uint()),
-	}
+	f := dag.Facts{Model: r.text(), StartedAt: r.time(), EndedAt: r.time()}
+	flags := r.byte()
+	f.Reused, f.Recorded = flags&factReused != 0, flags&factRecorded != 0
+	f.Calls, f.Input, f.Cached, f.OutTokens = int(r.uint()), int(r.uint()), int(r.uint()), int(r.uint())
+	return f
 }
