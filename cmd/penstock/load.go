@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -36,6 +37,10 @@ func (c *command) load(ctx context.Context, visits, live, warnings bool) (*dag.G
 		}
 		vars[name] = value
 	}
+	varFiles, err := c.readVarFiles()
+	if err != nil {
+		return nil, err
+	}
 	dir, file, err := c.place()
 	if err != nil {
 		return nil, err
@@ -45,7 +50,7 @@ func (c *command) load(ctx context.Context, visits, live, warnings bool) (*dag.G
 	describe, closeHost := c.describer(ctx)
 	defer closeHost()
 	graph, files, diags := lang.Load(lang.Options{
-		FS: os.DirFS(dir), File: file, Vars: vars, VarFiles: c.varFiles, Environ: os.LookupEnv,
+		FS: os.DirFS(dir), File: file, Vars: vars, VarFiles: varFiles, Environ: os.LookupEnv,
 		Describe: describe, Live: live, Visits: visits, Version: version,
 	})
 	switch {
@@ -66,6 +71,28 @@ func (c *command) load(ctx context.Context, visits, live, warnings bool) (*dag.G
 		return nil, printed(dag.KindConfig)
 	}
 	return graph, nil
+}
+
+// readVarFiles reads the files of variables, which need not lie beside the
+// pipeline: a path is one from where the command works, that is from -C.
+func (c *command) readVarFiles() ([]lang.VarFile, error) {
+	var files []lang.VarFile
+	for _, name := range c.varFiles {
+		path := name
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(c.dir, path)
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			var cause *fs.PathError
+			if errors.As(err, &cause) {
+				err = cause.Err // the path is said already
+			}
+			return nil, &dag.Error{Op: "read variables", Subject: name, Kind: dag.KindConfig, Err: err}
+		}
+		files = append(files, lang.VarFile{Name: name, Source: src})
+	}
+	return files, nil
 }
 
 // place finds the directory and the file: -f may name a file elsewhere.

@@ -89,7 +89,7 @@ func (l *loader) openBody(syntax *hclsyntax.Body, at hcl.Range, what string, s s
 	}
 	for _, block := range s.blocks {
 		if block.need && len(b.blocks[block.name]) == 0 {
-			b.fail(at, missingBlock, fmt.Sprintf("A %s block needs a block %s in it.", what, block.name))
+			b.fail(at, missingBlock, fmt.Sprintf("%s block needs a block %s in it.", indefinite(what), block.name))
 		}
 	}
 	return b
@@ -109,7 +109,7 @@ func (b *body) takeAttribute(attr *hclsyntax.Attribute, s shape) {
 		return
 	}
 	b.fail(attr.NameRange, unknownAttribute, sentence(
-		fmt.Sprintf("A %s block has no attribute %q.", b.what, attr.Name),
+		fmt.Sprintf("%s block has no attribute %q.", indefinite(b.what), attr.Name),
 		diag.DidYouMean(attr.Name, slices.Concat(s.need, s.may, blockNames(s.blocks)))))
 }
 
@@ -121,7 +121,7 @@ func (b *body) takeBlock(block *hclsyntax.Block, s shape) {
 			return
 		}
 		b.fail(block.TypeRange, unknownBlock, sentence(
-			fmt.Sprintf("A %s block has no block %q in it.", b.what, block.Type),
+			fmt.Sprintf("%s block has no block %q in it.", indefinite(b.what), block.Type),
 			diag.DidYouMean(block.Type, slices.Concat(blockNames(s.blocks), s.need, s.may))))
 		return
 	}
@@ -131,7 +131,7 @@ func (b *body) takeBlock(block *hclsyntax.Block, s shape) {
 	}
 	if first := b.blocks[block.Type]; len(first) > 0 && !s.blocks[i].many {
 		b.ok = false
-		b.l.twice(block.DefRange(), first[0].DefRange(), duplicateBlock, fmt.Sprintf("A %s block holds one %s block. Move what this one says into the first.", b.what, block.Type))
+		b.l.twice(block.DefRange(), first[0].DefRange(), duplicateBlock, fmt.Sprintf("%s block holds one %s block. Move what this one says into the first.", indefinite(b.what), block.Type))
 		return
 	}
 	b.blocks[block.Type] = append(b.blocks[block.Type], block)
@@ -151,7 +151,20 @@ func (b *body) fail(at hcl.Range, summary, detail string) {
 }
 
 func (b *body) missing(name string) {
-	b.fail(b.at, missingAttribute, fmt.Sprintf("A %s block needs the attribute %s.", b.what, name))
+	detail := fmt.Sprintf("%s block needs the attribute %s.", indefinite(b.what), name)
+	if form, ok := forms[name]; ok {
+		detail += fmt.Sprintf(" Write\n    %s = %s", name, form)
+	}
+	b.fail(b.at, missingAttribute, detail)
+}
+
+// forms are the attributes that must be there as they may be written.
+var forms = map[string]string{
+	"candidate": "{ card = item }", "code": "failure.X", "codes": "{ thin = failure.THIN }", "consecutive": "20",
+	"data": `"data/${bucket}.jsonl"`, "each": "output.items", "evidence": `"meta/evidence.jsonl"`, "files": `["data/*.jsonl"]`, "from": "stage.x",
+	"if": `item.x == "y"`, "key": "each.id", "max": "2", "meaning": `"What is wrong with an item that fails so."`, "message": `"n must be above 0"`,
+	"model": `"MODEL"`, "outcome": `"ok"`, "plugin": "plugin.x", "question": `"Is ${item.name} right?"`, "record": "card", "resume": "stage.x",
+	"schema": `"schemas/x.json"`, "size": "20", "stage": "stage.x",
 }
 
 // has reports whether the attribute stands there.
@@ -190,7 +203,7 @@ func (b *body) together(names ...string) string {
 			continue
 		}
 		if found != "" {
-			b.fail(b.place(name), oneOfSeveral, fmt.Sprintf("A %s block has %s or %s, not both. Remove one.", b.what, found, name))
+			b.fail(b.place(name), oneOfSeveral, fmt.Sprintf("%s block has %s or %s, not both. Remove one.", indefinite(b.what), found, name))
 			continue
 		}
 		found = name
@@ -224,8 +237,16 @@ func (l *loader) checkLabels(b *hclsyntax.Block, label string) bool {
 	if label != "" {
 		form = fmt.Sprintf("%s %q { … }", b.Type, label)
 	}
-	l.error(at, wrongLabels, fmt.Sprintf("A %s block is written\n    %s", b.Type, form))
+	l.error(at, wrongLabels, fmt.Sprintf("%s block is written\n    %s", indefinite(b.Type), form))
 	return false
+}
+
+// indefinite begins a sentence about a kind of block: "An ask", "A stage".
+func indefinite(what string) string {
+	if strings.ContainsRune("aeiou", rune(what[0])) {
+		return "An " + what
+	}
+	return "A " + what
 }
 
 // sentence joins what is not empty with a blank.

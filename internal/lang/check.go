@@ -29,6 +29,7 @@ func (l *loader) gateChecks(g *dag.Gate, b *body) {
 	for _, block := range b.blocks["check"] {
 		info, ok := dag.LookupCheck(dag.CheckKind(block.Labels[0]))
 		if !ok {
+			l.misnamed = true // it may be what gives some code
 			l.error(block.LabelRanges[0], unknownCheck, sentence(fmt.Sprintf("There is no check of the kind %q.", block.Labels[0]), diag.DidYouMean(block.Labels[0], checkNames())))
 			continue
 		}
@@ -116,7 +117,10 @@ func (l *loader) checkArg(c *dag.Check, b *body, arg dag.CheckArg) {
 	case "text", "word", "path":
 		want = expr.WantText
 	case "duration":
-		b.duration(arg.Name)
+		before := len(b.l.diags)
+		if b.duration(arg.Name); len(b.l.diags) > before {
+			return
+		}
 		want = expr.WantText
 	case "texts":
 		want = expr.WantTexts

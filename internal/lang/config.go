@@ -11,6 +11,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 	ctyjson "github.com/zclconf/go-cty/cty/json"
 
 	"github.com/penstock-run/penstock/dag"
@@ -145,8 +146,8 @@ func (d *configDecoder) checkValue(e hclsyntax.Expression, f dag.ConfigField) bo
 	}
 	plain, _ := v.UnmarkDeep()
 	want := configType(f)
-	if want.IsPrimitiveType() && plain.Type().IsPrimitiveType() && !plain.IsNull() && plain.Type() != want {
-		d.l.error(e.Range(), wrongType, sentence(fmt.Sprintf("The value of %s must be %s; this is %s.", f.Name, article(want), article(plain.Type())), fieldHint(f)))
+	if why := misfit(plain, want); why != "" {
+		d.l.error(e.Range(), wrongType, sentence(fmt.Sprintf("The value of %s must be %s; %s.", f.Name, wanted(want), why), fieldHint(f)))
 		return false
 	}
 	if f.Required && plain.IsNull() {
@@ -154,6 +155,53 @@ func (d *configDecoder) checkValue(e hclsyntax.Expression, f dag.ConfigField) bo
 		return false
 	}
 	return true
+}
+
+// misfit says why a value is none of a type; nothing is converted. Empty: it fits.
+func misfit(v cty.Value, want cty.Type) string {
+	switch {
+	case v.IsNull() || want.HasDynamicTypes() && !want.IsCollectionType():
+		return ""
+	case want.IsPrimitiveType() && v.Type() != want:
+		return "this is " + article(v.Type())
+	case want.IsPrimitiveType():
+		return ""
+	case !want.IsCollectionType():
+		if _, err := convert.Convert(v, want); err != nil {
+			return "here " + err.Error()
+		}
+		return ""
+	}
+	isList := v.Type().IsTupleType() || v.Type().IsListType() || v.Type().IsSetType()
+	if isList == want.IsMapType() || !v.CanIterateElements() {
+		return "this is " + article(v.Type())
+	}
+	for it := v.ElementIterator(); it.Next(); {
+		key, elem := it.Element()
+		if why := misfit(elem, want.ElementType()); why != "" {
+			var at string
+			if key.Type() == cty.String {
+				at = fmt.Sprintf("the member %q", key.AsString())
+			} else {
+				n, _ := key.AsBigFloat().Int64()
+				at = fmt.Sprintf("element %d", n)
+			}
+			return at + " " + strings.TrimPrefix(strings.TrimPrefix(why, "this "), "here ")
+		}
+	}
+	return ""
+}
+
+// wanted names a type that a configuration asks for, with what is in it.
+func wanted(t cty.Type) string {
+	if !t.IsCollectionType() {
+		return article(t)
+	}
+	of := map[cty.Type]string{cty.String: " of texts", cty.Number: " of numbers", cty.Bool: " of bools"}[t.ElementType()]
+	if t.IsMapType() {
+		return "an object" + of
+	}
+	return "a list" + of
 }
 
 func fieldHint(f dag.ConfigField) string {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -90,20 +91,76 @@ func (l *loader) constEnv() *expr.Env {
 	return &expr.Env{
 		Consts:    l.consts(),
 		Functions: l.funcs,
-		Elsewhere: constElsewhere,
+		Elsewhere: l.constElsewhere(),
 		Source:    l.files.Source,
 	}
 }
 
-func (l *loader) consts() map[string]cty.Value {
-	return map[string]cty.Value{"var": cty.ObjectVal(l.vars), "local": cty.ObjectVal(l.locals)}
+// variableEnv is what a validation may read, and a default, which reads no
+// variables either: else it would matter in which order they are declared.
+func (l *loader) variableEnv(isDefault bool) *expr.Env {
+	env := l.constEnv()
+	hide := func(root, why string) {
+		delete(env.Consts, root)
+		env.Elsewhere[root] = why
+	}
+	hide("local", "is computed after the variables, from them: read variables here")
+	if isDefault {
+		hide("var", "cannot be read in a default. Compute it in a locals block, from variables that may be null")
+	}
+	return env
 }
 
-// constElsewhere explains the names of items where a constant stands.
-var constElsewhere = func() map[string]string {
+func (l *loader) consts() map[string]cty.Value {
+	return map[string]cty.Value{"var": l.named("var", l.vars), "local": l.named("local", l.locals)}
+}
+
+// named are the variables or locals as one object, with those that failed to
+// load, or are still to be computed, so that they are known by name.
+func (l *loader) named(root string, values map[string]cty.Value) cty.Value {
+	all, own := values, false
+	add := func(member string) {
+		if _, ok := all[member]; ok {
+			return
+		}
+		if !own {
+			all, own = maps.Clone(values), true
+		}
+		all[member] = cty.DynamicVal
+	}
+	for name := range l.poisoned {
+		if member, ok := strings.CutPrefix(name, root+"."); ok {
+			add(member)
+		}
+	}
+	if root == "local" && len(values) < len(l.localNames) {
+		for _, name := range l.localNames {
+			add(name)
+		}
+	}
+	return cty.ObjectVal(all)
+}
+
+// constElsewhere explains the names of the language where a constant stands.
+func (l *loader) constElsewhere() map[string]string {
+	m := maps.Clone(constantsElsewhere)
+	if l.gate != nil {
+		for _, name := range l.gate.members {
+			m[name] = "is a member of the candidate, " + knownLate
+		}
+	}
+	return m
+}
+
+const knownLate = "known only when an item runs; what stands here must be known before, from variables, locals and files"
+
+var constantsElsewhere = func() map[string]string {
 	m := map[string]string{}
+	for _, root := range []string{"stage", "gate", "failure", "mode", "provider", "plugin"} {
+		m[root] = everywhereElse[root]
+	}
 	for _, root := range itemRoots {
-		m[root] = "is known only when an item runs; what stands here must be known before, from variables, locals and files"
+		m[root] = "is " + knownLate
 	}
 	return m
 }()
@@ -132,7 +189,6 @@ func (l *loader) readsPoisoned(e hcl.Expression) bool {
 // loadLocals evaluates the locals, each after those that it reads.
 func (l *loader) loadLocals() {
 	w := &localWalk{l: l, attrs: map[string]*hclsyntax.Attribute{}, state: map[string]int{}}
-	var names []string
 	for _, block := range l.blocks["locals"] {
 		for _, attr := range inOrder(l.open(block, shape{free: true}).attrs) {
 			if first, ok := w.attrs[attr.Name]; ok {
@@ -140,10 +196,10 @@ func (l *loader) loadLocals() {
 				continue
 			}
 			w.attrs[attr.Name] = attr
-			names = append(names, attr.Name)
+			l.localNames = append(l.localNames, attr.Name)
 		}
 	}
-	for _, name := range names {
+	for _, name := range l.localNames {
 		w.visit(name)
 	}
 }

@@ -27,6 +27,7 @@ type flow struct {
 	output map[*dag.Stage]known // the output; after a fan-out its element
 	each   map[*dag.Stage]known // the elements of a fan-out
 	passes map[*dag.Stage]bool  // forward may give the item as it was
+	copies map[*dag.Stage]bool  // the output is the item as it was: rules without an output
 
 	schemas map[dag.Schema]known
 }
@@ -47,7 +48,7 @@ func (m makers) with(more makers) (makers, bool) {
 func (l *loader) newFlow() *flow {
 	f := &flow{
 		l: l, before: map[*dag.Stage]makers{}, envs: map[place]*expr.Env{},
-		after: map[*dag.Stage]known{}, output: map[*dag.Stage]known{}, each: map[*dag.Stage]known{}, passes: map[*dag.Stage]bool{}, schemas: map[dag.Schema]known{},
+		after: map[*dag.Stage]known{}, output: map[*dag.Stage]known{}, each: map[*dag.Stage]known{}, passes: map[*dag.Stage]bool{}, copies: map[*dag.Stage]bool{}, schemas: map[dag.Schema]known{},
 	}
 	f.origin = unknown
 	for i, s := range l.graph.Sources {
@@ -63,13 +64,16 @@ func (l *loader) newFlow() *flow {
 	if !l.broken {
 		f.ways = l.graph.Visited()
 		f.spread()
+		for s := range f.copies {
+			f.output[s] = f.gives(s)
+		}
 	}
 	return f
 }
 
 // stageTypes decides what a stage's output is, and what travels on.
 func (f *flow) stageTypes(s *dag.Stage) {
-	out := f.schema(s.Schema)
+	out := f.gives(s)
 	f.output[s], f.after[s] = out, out
 	block := f.l.stageBlock(s)
 	if block == nil {
@@ -78,15 +82,60 @@ func (f *flow) stageTypes(s *dag.Stage) {
 	if s.FanOut != nil {
 		f.each[s] = unknown
 		if fan := findBlock(block.Body, "fan_out"); fan != nil && fan.Body.Attributes["each"] != nil {
-			f.each[s] = f.path(fan.Body.Attributes["each"].Expr, out).element()
+			f.each[s] = f.elements(fan.Body.Attributes["each"].Expr, out)
 		}
 		// What travels after a fan-out is the element, and its artifact too.
 		f.output[s], f.after[s] = f.each[s], f.each[s]
 		return
 	}
-	if attr := block.Body.Attributes["forward"]; attr != nil && !s.ForwardItem {
-		f.after[s], f.passes[s] = f.forwarded(attr.Expr, out)
+	forward := block.Body.Attributes["forward"]
+	if forward != nil && !s.ForwardItem {
+		f.after[s], f.passes[s] = f.forwarded(forward.Expr, out)
 	}
+	copies := s.Decide != nil && s.Schema == nil && forward == nil && block.Body.Attributes["input"] == nil && !givesOutput(block)
+	if copies {
+		f.copies[s] = true
+	}
+}
+
+// gives is the document that a visit gives: of several samples the list.
+func (f *flow) gives(s *dag.Stage) known {
+	if f.copies[s] {
+		return f.item(f.before[s])
+	}
+	out := f.schema(s.Schema)
+	if s.Samples > 0 {
+		return out.list()
+	}
+	return out
+}
+
+// givesOutput tells whether some rule of a decide block has an output of its own.
+func givesOutput(stage *hclsyntax.Block) bool {
+	decide := findBlock(stage.Body, "decide")
+	return decide == nil || slices.ContainsFunc(decide.Body.Blocks, func(b *hclsyntax.Block) bool { return b.Body.Attributes["output"] != nil })
+}
+
+// elements is what the elements of a list are that an expression picks.
+func (f *flow) elements(e hclsyntax.Expression, output known) known {
+	switch e := e.(type) {
+	case *hclsyntax.ParenthesesExpr:
+		return f.elements(e.Expression, output)
+	case *hclsyntax.ConditionalExpr:
+		switch {
+		case isEmptyList(e.TrueResult):
+			return f.elements(e.FalseResult, output)
+		case isEmptyList(e.FalseResult):
+			return f.elements(e.TrueResult, output)
+		}
+		return f.elements(e.TrueResult, output).join(f.elements(e.FalseResult, output))
+	}
+	return f.path(e, output).element()
+}
+
+func isEmptyList(e hclsyntax.Expression) bool {
+	t, ok := e.(*hclsyntax.TupleConsExpr)
+	return ok && len(t.Exprs) == 0
 }
 
 // forwarded is what a `forward` makes of the output, and whether the item may
@@ -119,8 +168,20 @@ func (f *flow) schema(s dag.Schema) known {
 	return k
 }
 
-// path follows `output.a.b` into the schema of the output.
+// path follows `output.a.b` into the schema of the output, also as members of
+// an object.
 func (f *flow) path(e hclsyntax.Expression, output known) known {
+	if object, ok := e.(*hclsyntax.ObjectConsExpr); ok {
+		props := map[string]*expr.Type{}
+		for _, item := range object.Items {
+			name, ok := literalKey(item.KeyExpr)
+			if !ok {
+				return unknown
+			}
+			props[name] = f.path(item.ValueExpr, output).t
+		}
+		return known{t: expr.Object(props)}
+	}
 	t, diags := hcl.AbsTraversalForExpr(e)
 	if diags.HasErrors() || t.RootName() != "output" {
 		return unknown
@@ -209,7 +270,7 @@ func (f *flow) spread() {
 
 // leaving is what travels on from a stage: what it made, or what it was given.
 func (f *flow) leaving(s *dag.Stage, failed bool) makers {
-	if failed || s.ForwardItem && s.FanOut == nil {
+	if failed || (s.ForwardItem || f.copies[s]) && s.FanOut == nil {
 		return f.before[s]
 	}
 	if f.passes[s] {

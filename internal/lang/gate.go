@@ -3,7 +3,9 @@ package lang
 import (
 	"fmt"
 	"maps"
+	"path"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
@@ -53,9 +55,7 @@ func (l *loader) loadGate() {
 	b.later("bucket", expr.WantText, place{kind: atBucket}, func(x dag.Expr) { g.Bucket = x })
 	g.Hold = refAttr[dag.Stage](b, "hold", "stage")
 	g.Concurrency = b.count("concurrency", 1, 0)
-	if b.has("rejections") {
-		g.Rejections = b.file("rejections")
-	}
+	g.Rejections = b.gateFile("rejections")
 	g.Undecided = b.word("undecided", "review", "parked")
 	if g.Undecided == "" {
 		g.Undecided = "review"
@@ -182,7 +182,7 @@ func (l *loader) gateReview(g *dag.Gate, b *body) {
 }
 
 var corpusShapes = map[string]shape{
-	"jsonl":    {need: []string{"data", "record"}, may: []string{"evidence", "id", "evidence_record"}},
+	"jsonl":    {need: []string{"data", "evidence", "record"}, may: []string{"id", "evidence_record"}},
 	"markdown": {need: []string{"path", "body"}, may: []string{"front_matter", "quarantine_path"}},
 	"postgres": {need: []string{"dsn", "table"}, may: []string{"evidence_table", "record", "evidence_record", "id"}, blocks: one("outbox")},
 }
@@ -207,10 +207,9 @@ func (l *loader) gateCorpus(g *dag.Gate, block *hclsyntax.Block, lets map[string
 	g.Corpus = c
 	here := place{kind: atCorpus}
 	b.later("data", expr.WantText, here, func(x dag.Expr) { c.Data = x })
-	if b.has("evidence") {
-		c.Evidence = b.file("evidence")
-	} else if b.has("evidence_record") {
-		b.fail(b.attrs["evidence_record"].NameRange, missingAttribute, "An evidence record needs a file to stand in. Write\n    evidence = \"meta/evidence.jsonl\"")
+	c.Evidence = b.gateFile("evidence")
+	if c.Evidence != "" && c.Evidence == g.Rejections {
+		b.fail(b.expr("evidence").Range(), duplicateName, fmt.Sprintf("%s is the file of the rejections, too. Give one of them another name.", c.Evidence))
 	}
 	b.later("id", expr.WantText, here, func(x dag.Expr) { c.ID = x })
 	b.later("record", expr.WantDocument, here, func(x dag.Expr) { c.Record = x })
@@ -218,6 +217,27 @@ func (l *loader) gateCorpus(g *dag.Gate, block *hclsyntax.Block, lets map[string
 	if attr := b.attrs["evidence_record"]; attr != nil {
 		b.evidenceNames(attr.Expr)
 	}
+}
+
+// gateFile is a file that the gate writes: its own are beside it.
+func (b *body) gateFile(name string) string {
+	if !b.has(name) {
+		return ""
+	}
+	s := b.file(name)
+	base := path.Base(s)
+	switch {
+	case s == "":
+		return ""
+	case s != path.Clean(s) || strings.HasSuffix(s, "/"):
+		b.fail(b.expr(name).Range(), badName, fmt.Sprintf("Write the path in its shortest form: %q.", path.Clean(s)))
+	case strings.HasPrefix(base, "."), strings.HasSuffix(base, ".lock"), strings.HasSuffix(base, ".torn"),
+		slices.Contains([]string{"meta/verdicts.jsonl", "meta/breakers.jsonl", ".decisions/review.jsonl"}, s):
+		b.fail(b.expr(name).Range(), reservedName, fmt.Sprintf("%q is one of the gate's own files. Give this another name, such as \"meta/%s.jsonl\".", s, name))
+	default:
+		return s
+	}
+	return ""
 }
 
 // evidenceNames refuses members that the gate writes itself.

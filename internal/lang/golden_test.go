@@ -120,7 +120,11 @@ func readSetting(t testing.TB, src string) setting {
 				env[name] = value
 			}
 		case "varfile":
-			s.opts.VarFiles = append(s.opts.VarFiles, words[1])
+			src, err := os.ReadFile(filepath.Join("testdata/files", words[1]))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.opts.VarFiles = append(s.opts.VarFiles, VarFile{Name: words[1], Source: src})
 		default:
 			t.Fatalf("unknown setting %q", line)
 		}

@@ -149,6 +149,7 @@ gate "g" {
     condition = card.q != card.a
   }
   corpus "jsonl" {
+    evidence = "meta/evidence.jsonl"
     data   = "data.jsonl"
     record = card
   }

@@ -16,6 +16,7 @@ type known struct {
 	t    *expr.Type
 	node map[string]any // nil: not one schema
 	root map[string]any
+	elem *known // not nil: a list of these, whatever the schema says
 }
 
 var unknown = known{t: expr.Any()}
@@ -49,7 +50,15 @@ func (k known) member(name string) known {
 }
 
 // element is what the elements of a list are.
-func (k known) element() known { return k.part(k.resolved()["items"]) }
+func (k known) element() known {
+	if k.elem != nil {
+		return *k.elem
+	}
+	return k.part(k.resolved()["items"])
+}
+
+// list is a list of such documents.
+func (k known) list() known { return known{t: expr.List(k.t), elem: &k} }
 
 // resolved follows a reference to the part of the schema that it names.
 func (k known) resolved() map[string]any {

@@ -26,7 +26,7 @@ type Options struct {
 	// Vars are values of variables as written on a command line; they win over
 	// VarFiles, those over PENSTOCK_VAR_x, that over a default.
 	Vars     map[string]string
-	VarFiles []string // in FS; later files win
+	VarFiles []VarFile // later files win
 	// Environ looks up a variable of the environment; nil: none is set.
 	Environ func(string) (string, bool)
 	// Describe gives what a plugin says of itself; it is asked once a plugin.
@@ -34,6 +34,13 @@ type Options struct {
 	Live     bool   // the providers are called, whatever the pipeline replays
 	Visits   bool   // stages are visited: without a cassette that means live calls
 	Version  string // of Penstock, for `requires`; empty: not compared
+}
+
+// VarFile is a file of variables. The caller reads it: unlike all that a
+// pipeline names, it may lie anywhere.
+type VarFile struct {
+	Name   string // as the user wrote it; .json: in JSON
+	Source []byte
 }
 
 // Files are the texts that a pipeline was read from.
@@ -89,7 +96,9 @@ type loader struct {
 
 	vars   map[string]cty.Value
 	locals map[string]cty.Value
-	funcs  map[string]function.Function
+	// localNames are the locals as declared.
+	localNames []string
+	funcs      map[string]function.Function
 	// poisoned names failed to load, which is complained of already: what reads
 	// them fails silently. "local.x", "var.y".
 	poisoned map[string]bool
@@ -154,6 +163,7 @@ func (l *loader) resolve() {
 	l.loadProviders()
 	l.loadSources()
 	l.loadStages()
+	l.describeBundled()
 	l.loadRoutes()
 	l.loadGate()
 	l.loadInvariants()

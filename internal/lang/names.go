@@ -118,6 +118,7 @@ func (n *names) fill() {
 	f, p := n.f, n.p
 	switch p.kind {
 	case atLoad:
+		n.elsewhere = f.l.constElsewhere()
 	case atSource:
 		n.document("origin", f.schema(p.source.Schema), fmt.Sprintf("source %q", p.source.Name))
 	case atBucket:
@@ -127,16 +128,15 @@ func (n *names) fill() {
 	case atMode:
 		n.root("requested", expr.Nullable(expr.Enum("apply", "shadow")))
 	case atStage, atDecide, atDecided:
-		n.travelling(f.item(f.before[p.stage]), makersLabel(f.before[p.stage]))
+		n.travelling(f.item(f.before[p.stage]), n.makersLabel(f.before[p.stage]))
 		n.visited(f.beforeVisit(p.stage))
 		n.root("pass", expr.Number())
 		n.decided()
 	case atOutput, atEach:
-		n.travelling(f.item(f.before[p.stage]), makersLabel(f.before[p.stage]))
+		n.travelling(f.item(f.before[p.stage]), n.makersLabel(f.before[p.stage]))
 		n.visited(f.beforeVisit(p.stage))
 		n.root("pass", expr.Number())
-		out := f.schema(p.stage.Schema)
-		n.document("output", out, stageLabel(p.stage))
+		n.document("output", f.gives(p.stage), stageLabel(p.stage))
 		if p.kind == atEach {
 			n.document("each", f.each[p.stage], stageLabel(p.stage))
 		}
@@ -155,19 +155,13 @@ func (n *names) document(name string, k known, label string) {
 }
 
 func (n *names) origin() {
-	label := "the source"
-	for _, s := range n.f.l.graph.Sources {
-		if s.Schema == nil {
-			label = fmt.Sprintf("source %q", s.Name)
-		}
-	}
-	n.document("origin", n.f.origin, label)
+	n.document("origin", n.f.origin, n.sourceLabel())
 }
 
 func stageLabel(s *dag.Stage) string { return fmt.Sprintf("stage %q", s.Name) }
 
 // makersLabel names who made an item of which nothing is known.
-func makersLabel(m makers) string {
+func (n *names) makersLabel(m makers) string {
 	for _, s := range m {
 		if s != nil && s.Schema == nil {
 			return stageLabel(s)
@@ -178,7 +172,18 @@ func makersLabel(m makers) string {
 			return stageLabel(s)
 		}
 	}
-	return "the source"
+	return n.sourceLabel()
+}
+
+// sourceLabel names a source of which nothing is known.
+func (n *names) sourceLabel() string {
+	label := "the source"
+	for _, s := range n.f.l.graph.Sources {
+		if s.Schema == nil {
+			label = fmt.Sprintf("source %q", s.Name)
+		}
+	}
+	return label
 }
 
 // travelling are the names of an item on its way.
@@ -186,6 +191,7 @@ func (n *names) travelling(item known, label string) {
 	n.origin()
 	n.document("item", item, label)
 	n.root("triage", expr.Enum(triages...))
+	n.elsewhere["finding"] = "tells of a failure code, and the pipeline declares none"
 	for _, code := range n.f.l.graph.Codes {
 		n.names[dag.Name{Root: "finding", Member: string(code.Code)}] = findingType
 	}
@@ -195,13 +201,15 @@ func (n *names) travelling(item known, label string) {
 }
 
 var (
-	failureType = expr.Nullable(expr.Object(map[string]*expr.Type{"code": expr.String(), "cause": expr.Nullable(expr.String()), "message": expr.Nullable(expr.String())}))
+	failureType = expr.Nullable(expr.Object(map[string]*expr.Type{"code": expr.String(), "cause": expr.Nullable(expr.String()), "message": expr.String()}))
 	findingType = expr.Nullable(expr.Object(map[string]*expr.Type{
-		"code": expr.String(), "triage": expr.Enum(triages...), "stage": expr.Nullable(expr.String()), "shadow": expr.Nullable(expr.Bool()),
-		"noted": expr.Nullable(expr.Enum(triages...)), "figure": expr.Nullable(expr.Number()), "evidence": expr.Nullable(expr.String()),
+		"code": expr.String(), "triage": expr.Enum(triages...), "stage": expr.String(), "mode": expr.Enum("apply", "shadow"),
+		"figure": expr.Nullable(expr.Number()), "evidence": expr.String(),
 	}))
 	answerType = expr.Object(map[string]*expr.Type{"value": expr.Any(), "question": expr.String(), "count": expr.Number()})
 	runType    = expr.Object(map[string]*expr.Type{"id": expr.String(), "started_at": expr.String(), "dry": expr.Bool(), "live": expr.Bool()})
+	// A record's evidence is written by live runs and replays alike, never by dry ones.
+	rowRunType = expr.Object(map[string]*expr.Type{"id": expr.String(), "started_at": expr.String()})
 	visitType  = expr.Object(map[string]*expr.Type{
 		"pass": expr.Number(), "plugin": expr.String(), "provider": expr.Nullable(expr.String()), "model": expr.Nullable(expr.String()),
 		"started_at": expr.String(), "ended_at": expr.String(), "input": expr.String(), "digest": expr.String(),
@@ -221,6 +229,9 @@ func (l *loader) asks() bool {
 // visited are the names of the stages that came before. Nothing is said where
 // the graph has holes: then every stage counts as visited.
 func (n *names) visited(at dag.Place, whole bool) {
+	for _, root := range []string{"artifact", "outcome", "failed"} {
+		n.elsewhere[root] = "tells of a stage before this place, and there is none"
+	}
 	for _, s := range n.f.l.graph.Stages {
 		artifact, outcome := dag.Name{Root: "artifact", Member: s.Name}, dag.Name{Root: "outcome", Member: s.Name}
 		if whole && !at.Ever[s] {
@@ -295,7 +306,7 @@ func (n *names) route() {
 		keepShared(at.Outcome, after.Outcome)
 		maps.Copy(at.Ever, after.Ever)
 	}
-	n.travelling(f.item(item), makersLabel(item))
+	n.travelling(f.item(item), n.makersLabel(item))
 	n.visited(at, f.ways != nil && len(r.From) > 0)
 	n.root("pass", expr.Number())
 	n.root("run", runType)
@@ -324,7 +335,7 @@ func keepShared(all, other map[*dag.Stage]bool) {
 // gate are the names in a gate block: those of the item, and the candidate's.
 func (n *names) gate() {
 	f, p := n.f, n.p
-	n.travelling(f.item(f.gate), makersLabel(f.gate))
+	n.travelling(f.item(f.gate), n.makersLabel(f.gate))
 	var at dag.Place
 	if f.ways != nil {
 		at = f.ways.AtGate()
@@ -338,7 +349,7 @@ func (n *names) gate() {
 		n.root("bucket", expr.String())
 	}
 	if p.kind == atEvidence {
-		n.root("run", runType)
+		n.root("run", rowRunType)
 		for _, name := range f.l.gate.checks {
 			n.names[dag.Name{Root: "checks", Member: name}] = expr.Any()
 		}

@@ -2,6 +2,7 @@ package lang
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"golang.org/x/mod/semver"
@@ -176,18 +177,42 @@ var engineCodes = []string{
 	string(dag.EExpr), string(dag.EExec), string(dag.EFinding), string(dag.EMissing), string(dag.EFanOut), string(dag.EPluginCrash), string(dag.EDocument),
 }
 
+// neverRouted are engine codes that end an item before its first visit, or
+// after its last.
+var neverRouted = map[dag.Code]string{
+	dag.EInput:        "it ends an item before its first visit. A source gives such items a code of yours with `schema` and `code`.",
+	dag.EDuplicateKey: "it ends an item before its first visit. Give each item a key of its own, with `key` in the source.",
+	dag.EBucket:       "it ends an item whose bucket is no usable name. Mend `bucket` in the gate.",
+	dag.EExhausted:    "it ends an item at an edge that was taken too often. Write `exhausted { … }` beside `max`.",
+}
+
+// failsWith reports whether a visit of the stage can fail with a code of the
+// pipeline's.
+func failsWith(s *dag.Stage, code dag.Code) bool {
+	return s.Code == code || s.MustCode == code || s.FanOut != nil && s.FanOut.Code == code ||
+		s.Info != nil && slices.Contains(s.Info.Codes, code)
+}
+
 // failLabel reads the label of a fail block: a code of the pipeline or of the engine.
-func (l *loader) failLabel(label string, at hcl.Range) (dag.Code, bool) {
+func (l *loader) failLabel(r *dag.Route, label string, at hcl.Range) (dag.Code, bool) {
 	for _, code := range engineCodes {
 		if code == label {
 			return dag.Code(label), true
 		}
+	}
+	if why, ok := neverRouted[dag.Code(label)]; ok {
+		l.error(at, deadArm, fmt.Sprintf("No visit fails with %s: %s", label, why))
+		return "", false
 	}
 	if dag.Code(label).Class() == dag.Infrastructure {
 		l.error(at, infrastructureRouted, fmt.Sprintf("%s is a failure of infrastructure. It says nothing about the item, so it is retried (see the stage's retry block) and never routed.", label))
 		return "", false
 	}
 	if _, ok := l.names["failure"].nodes[label]; ok {
+		if !l.broken && len(r.From) > 0 && !slices.ContainsFunc(r.From, func(s *dag.Stage) bool { return failsWith(s, dag.Code(label)) }) {
+			l.error(at, deadArm, fmt.Sprintf("None of the stages that this route leads out of fails with %s, so this is never taken. Write `code = failure.%s` in the stage whose failures are meant, or match the engine's code, as in\n    fail \"E_OUTPUT\" { … }", label, label))
+			return "", false
+		}
 		return dag.Code(label), true
 	}
 	candidates := append(append([]string{}, l.names["failure"].names...), engineCodes...)

@@ -28,7 +28,7 @@ func (l *loader) loadPlugin(p *dag.Plugin, block *hclsyntax.Block) {
 	case "source":
 		p.Source = b.required("source")
 		if b.ok && !isSource(p.Source) {
-			b.fail(b.expr("source").Range(), badSource, fmt.Sprintf("%q is no source of a plugin. Write \"builtin/NAME\" for one that comes with Penstock, \"./path\" for a program of yours, or instead\n    command = [\"program\", \"argument\"]", p.Source))
+			b.fail(b.expr("source").Range(), badSource, fmt.Sprintf("%q is no source of a plugin. Write \"builtin/NAME\" for one that comes with Penstock, \"./path\" for a program of yours beside the pipeline, or instead\n    command = [\"program\", \"argument\"]", p.Source))
 		}
 		if b.has("files") {
 			b.fail(b.attrs["files"].NameRange, oneOfSeveral, "`files` belongs to `command`: the digest of a source covers the program itself.")
@@ -82,6 +82,16 @@ func (l *loader) describe(p *dag.Plugin, kind string, at hcl.Range) *dag.PluginI
 		return nil
 	}
 	return info
+}
+
+// describeBundled asks the bundled plugins that nothing uses, too: it costs
+// nothing, and a misspelt name is found before somebody uses it.
+func (l *loader) describeBundled() {
+	for _, p := range l.graph.Plugins {
+		if _, asked := l.plugins[p]; !asked && strings.HasPrefix(p.Source, "builtin/") {
+			l.plugins[p] = l.askPlugin(p)
+		}
+	}
 }
 
 func (l *loader) askPlugin(p *dag.Plugin) *dag.PluginInfo {

@@ -54,7 +54,7 @@ func (l *loader) list(main string) ([]string, error) {
 	names := []string{main}
 	for _, e := range entries {
 		name := e.Name()
-		if name == main || e.IsDir() {
+		if name == main || e.IsDir() || strings.HasPrefix(name, ".") { // as a shell's *: editors keep locks there
 			continue
 		}
 		if strings.HasSuffix(name, ".pipeline.hcl") || strings.HasSuffix(name, ".test.hcl") {

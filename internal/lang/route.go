@@ -65,7 +65,7 @@ func (l *loader) loadRoute(r *dag.Route, block *hclsyntax.Block) {
 		l.broken = true
 	default:
 		if b.ok {
-			b.fail(b.at, wrongRoute, "A route says where items go. Write one of\n    to = stage.x\n    when { if = …, to = … } and else { to = … }\n    on \"OUTCOME\" { … } for each outcome")
+			b.fail(b.at, wrongRoute, "A route says where items go. Write one of\n    to = stage.x\n    when { … } in order, then else { … }\n    on \"OUTCOME\" { … } for each outcome")
 		}
 		l.broken = true
 	}
@@ -153,7 +153,7 @@ func (l *loader) loadFails(r *dag.Route, blocks []*hclsyntax.Block, here armPlac
 		case 1:
 			at = block.LabelRanges[0]
 			var ok bool
-			if code, ok = l.failLabel(block.Labels[0], at); !ok {
+			if code, ok = l.failLabel(r, block.Labels[0], at); !ok {
 				continue
 			}
 			here.what = fmt.Sprintf("fail %q", code)
@@ -194,7 +194,7 @@ func (l *loader) arm(b *body, here armPlace) *dag.Arm {
 		ok = l.armWhen(a, b, here) && ok
 	default:
 		if b.ok {
-			b.fail(b.at, emptyArm, "An arm says where the item goes. Write one of\n    to = stage.x\n    to = gate.x\n    stop = \"rejected\"\n    ask { … }\n    when { if = … } and else { … }")
+			b.fail(b.at, emptyArm, "An arm says where the item goes. Write one of\n    to = stage.x\n    to = gate.x\n    stop = \"rejected\"\n    ask { … }\n    when { … } in order, then else { … }")
 		}
 		ok = false
 	}

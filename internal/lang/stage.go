@@ -57,7 +57,10 @@ func (l *loader) loadStage(s *dag.Stage, block *hclsyntax.Block) {
 	s.Code = b.code("code")
 	before, after := place{kind: atStage, stage: s}, place{kind: atOutput, stage: s}
 	b.later("input", expr.WantDocument, before, func(x dag.Expr) { s.Input = x })
-	b.later("outcome", expr.WantText, after, func(x dag.Expr) { s.Outcome = x })
+	b.later("outcome", expr.WantText, after, func(x dag.Expr) {
+		s.Outcome = x
+		l.outcomeWords(s, b, x)
+	})
 	s.ForwardItem = isName(b.expr("forward"), "item")
 	b.later("forward", expr.WantDocument, after, func(x dag.Expr) { s.Forward = x })
 	b.later("may_change", expr.WantTexts, before, func(x dag.Expr) { s.MayChange = x })
@@ -176,6 +179,20 @@ func (l *loader) pluginOutcomes(s *dag.Stage, b *body) {
 	}
 }
 
+// outcomeWords complains of outcomes that the expression never gives, where the
+// schema says all that it can be.
+func (l *loader) outcomeWords(s *dag.Stage, b *body, x dag.Expr) {
+	words := expr.Words(x)
+	if words == nil || !b.has("outcomes") {
+		return
+	}
+	for i, word := range s.Outcomes {
+		if !slices.Contains(words, word) {
+			l.error(elementRange(b.expr("outcomes"), i), outcomeNeverSaid, sentence(fmt.Sprintf("%s is never %q.", x, word), diag.DidYouMean(word, words)))
+		}
+	}
+}
+
 func quoted(words []string) string {
 	list := make([]string, len(words))
 	for i, w := range words {
@@ -261,6 +278,7 @@ func (l *loader) stageScheduling(s *dag.Stage, b *body) {
 	s.Timeout = b.duration("timeout")
 	s.Concurrency = b.count("concurrency", 1, 0)
 	s.Samples = b.count("samples", 1, 0)
+	l.stageSamples(s, b)
 	s.MaxAge, s.HasMaxAge = b.duration("max_age"), b.has("max_age")
 	if b.has("cache") {
 		cache := b.flag("cache", true)
@@ -285,6 +303,22 @@ func (l *loader) stageScheduling(s *dag.Stage, b *body) {
 		l.unsupportedAt("rescue", b.attrs["rescue"].SrcRange)
 		if !slices.Contains(s.Outcomes, s.Rescue) {
 			b.fail(b.expr("rescue").Range(), unknownOutcome, sentence(fmt.Sprintf("The stage %q has no outcome %q.", s.Name, s.Rescue), diag.DidYouMean(s.Rescue, s.Outcomes)))
+		}
+	}
+}
+
+// stageSamples refuses what is said of one output where the output is a list
+// of several.
+func (l *loader) stageSamples(s *dag.Stage, b *body) {
+	if s.Samples == 0 || s.Decide != nil {
+		return
+	}
+	if b.has("outcomes") && !b.has("outcome") {
+		b.fail(b.attrs["outcomes"].SrcRange, missingAttribute, "Each sample ends with a word of its own, and the visit with one. Say with `outcome`, over the list that `output` is, which:\n    outcome = length([for o in output : o if o.ok]) > 1 ? \"yes\" : \"no\"")
+	}
+	for _, name := range []string{"may_change", "must_change"} {
+		if b.has(name) {
+			b.fail(b.attrs[name].SrcRange, strayAttribute, fmt.Sprintf("`%s` compares the output with the item, and of several samples the output is the list. Remove it, or change the item in a stage that comes after.", name))
 		}
 	}
 }

@@ -11,7 +11,7 @@ const (
 	badName              = "Bad name"
 	badSchema            = "Schema cannot be used"
 	badSource            = "Bad plugin source"
-	badVarFile           = "File of variables cannot be read"
+	badType              = "Bad type"
 	badVariable          = "Value of a variable cannot be used"
 	byteOrderMark        = "Byte order mark"
 	carriageReturn       = "Carriage return"

@@ -87,17 +87,24 @@ func (b *body) text(name string) string {
 
 // required is text that may not be empty.
 func (b *body) required(name string) string {
-	s := b.text(name)
-	if s == "" && b.has(name) && b.ok {
+	v, ok := b.typed(name, cty.String)
+	if !ok {
+		return ""
+	}
+	if v.AsString() == "" {
 		b.fail(b.expr(name).Range(), emptyText, fmt.Sprintf("The value of %s is empty.", name))
 	}
-	return s
+	return v.AsString()
 }
 
 // word is a text out of a closed list.
 func (b *body) word(name string, words ...string) string {
-	s := b.text(name)
-	if b.has(name) && b.ok && !slices.Contains(words, s) {
+	v, ok := b.typed(name, cty.String)
+	if !ok {
+		return ""
+	}
+	s := v.AsString()
+	if !slices.Contains(words, s) {
 		b.fail(b.expr(name).Range(), unknownWord, sentence(fmt.Sprintf("`%s` cannot be %q.", name, s), diag.DidYouMean(s, words)))
 		return ""
 	}

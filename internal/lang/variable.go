@@ -2,9 +2,7 @@ package lang
 
 import (
 	"fmt"
-	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -37,7 +35,7 @@ var variableShape = shape{
 func (l *loader) loadVariables() {
 	values := l.readVarFiles()
 	for _, name := range slices.Sorted(maps.Keys(l.opts.Vars)) {
-		values[name] = given{text: l.opts.Vars[name], source: "-var " + name}
+		values[name] = given{text: l.opts.Vars[name], source: "--var " + name}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := l.names["variable"].at[name]; !ok {
@@ -45,6 +43,7 @@ func (l *loader) loadVariables() {
 				Detail: sentence(fmt.Sprintf("%s sets a variable %q, which the pipeline does not declare.", values[name].source, name), diag.DidYouMean(name, l.names["variable"].names))})
 		}
 	}
+	var loaded []*body
 	for _, block := range l.blocks["variable"] {
 		name := block.Labels[0]
 		value, ok := values[name]
@@ -53,11 +52,17 @@ func (l *loader) loadVariables() {
 				value, ok = given{text: text, source: "PENSTOCK_VAR_" + name}, true
 			}
 		}
-		l.loadVariable(block, value, ok)
+		loaded = append(loaded, l.loadVariable(block, value, ok))
+	}
+	// A validation may read every variable, whatever their order.
+	for i, block := range l.blocks["variable"] {
+		if !l.poisoned["var."+block.Labels[0]] {
+			l.validateVariable(loaded[i], block.Labels[0])
+		}
 	}
 }
 
-func (l *loader) loadVariable(block *hclsyntax.Block, value given, isSet bool) {
+func (l *loader) loadVariable(block *hclsyntax.Block, value given, isSet bool) *body {
 	name := block.Labels[0]
 	b := l.open(block, variableShape)
 	v := dag.Variable{Name: name, Description: b.text("description"), Sensitive: b.flag("sensitive", false), Type: "any", Pos: l.pos(block.DefRange())}
@@ -65,37 +70,71 @@ func (l *loader) loadVariable(block *hclsyntax.Block, value given, isSet bool) {
 	var defaults *typeexpr.Defaults
 	if e := b.expr("type"); e != nil {
 		t, d, diags := typeexpr.TypeConstraintWithDefaults(e)
-		l.diags = append(l.diags, diags...)
-		b.ok = b.ok && !diags.HasErrors()
+		for _, bad := range diags {
+			b.fail(*bad.Subject, badType, typeComplaint(e, bad, l.files.Source(bad.Subject.Filename)))
+		}
 		typ, defaults, v.Type = t, d, typeexpr.TypeString(t)
 	}
 	poison := func() { l.poisoned["var."+name] = true }
 	if !b.ok {
 		poison()
-		return
+		return b
 	}
 	result, ok := l.variableValue(b, name, value, isSet, typ)
 	if ok {
-		result, ok = l.convertVariable(b, name, result, typ, defaults, value.source)
+		result, ok = l.convertVariable(b, result, typ, defaults, value)
 	}
 	if !ok {
 		poison()
-		return
+		return b
 	}
 	if v.Sensitive {
 		result = result.Mark(sensitive)
 	} else if !result.IsNull() {
 		canonical, err := expr.Canonical(result)
 		if err != nil {
-			l.error(b.place("default"), badVariable, fmt.Sprintf("The value of the variable cannot be held as JSON: %s.", err))
+			l.error(value.place(b), badVariable, fmt.Sprintf("The value that %s gives cannot be held as JSON: %s.", value.words(), err))
 			poison()
-			return
+			return b
 		}
 		v.Value = dag.NewDoc(canonical)
 	}
 	l.vars[name] = result
-	l.validateVariable(b, name)
 	l.graph.Variables = append(l.graph.Variables, v)
+	return b
+}
+
+// typeComplaint says what may be written instead of something that is no type.
+func typeComplaint(e hcl.Expression, bad *hcl.Diagnostic, src []byte) string {
+	if bad.Subject.CanSliceBytes(src) {
+		if word := string(bad.Subject.SliceBytes(src)); hclsyntax.ValidIdentifier(word) {
+			return sentence(fmt.Sprintf("%q is no type.", word), diag.DidYouMean(word, typeWords), typeForms)
+		}
+	}
+	if text, ok := plainText(e); ok {
+		return sentence("A type is written without quotes.", diag.DidYouMean(text, typeWords), typeForms)
+	}
+	return sentence(strings.TrimSuffix(bad.Detail, ".")+".", typeForms)
+}
+
+var typeWords = []string{"string", "number", "bool", "any", "list", "set", "map", "object", "tuple"}
+
+const typeForms = "Types are string, number, bool, any, and of these list(string), set(string), map(number), object({ a = string, b = optional(number) }) and tuple([string, number])."
+
+// place is where a value is complained of: its default, or the variable, for
+// what was set from outside has no place in the pipeline.
+func (g given) place(b *body) hcl.Range {
+	if g.source == "" {
+		return b.place("default")
+	}
+	return b.at
+}
+
+func (g given) words() string {
+	if g.source == "" {
+		return "the default"
+	}
+	return g.source
 }
 
 // variableValue is what the variable was set to, before its type is looked at.
@@ -106,16 +145,16 @@ func (l *loader) variableValue(b *body, name string, value given, isSet bool, ty
 	case isSet && (typ == cty.String || typ == cty.DynamicPseudoType):
 		return cty.StringVal(value.text), true
 	case isSet:
-		return l.parseGiven(value, name)
+		return l.parseGiven(b, name, value, typ)
 	case b.has("default"):
-		return b.value("default")
+		return l.constantIn(b.expr("default"), l.variableEnv(true))
 	}
-	l.error(b.at, variableNotSet, fmt.Sprintf("The variable %q has no default, so it must be set, by one of\n    -var %s=VALUE\n    -var-file FILE, with a line %s = VALUE\n    PENSTOCK_VAR_%s=VALUE", name, name, name, name))
+	l.error(b.at, variableNotSet, fmt.Sprintf("The variable %q has no default, so it must be set, by one of\n    --var %s=VALUE\n    --var-file FILE, with a line %s = VALUE\n    PENSTOCK_VAR_%s=VALUE", name, name, name, name))
 	return cty.NilVal, false
 }
 
 // parseGiven reads the text of a flag as an expression without names.
-func (l *loader) parseGiven(value given, name string) (cty.Value, bool) {
+func (l *loader) parseGiven(b *body, name string, value given, typ cty.Type) (cty.Value, bool) {
 	src := []byte(value.text)
 	file := value.source
 	if d := guard(file, src); d != nil {
@@ -128,14 +167,40 @@ func (l *loader) parseGiven(value given, name string) (cty.Value, bool) {
 		v, diags = e.Value(nil)
 	}
 	if diags.HasErrors() {
-		l.diags = append(l.diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: badVariable,
-			Detail: fmt.Sprintf("The value that %s gives is no value of its type: %s. Write it as in a pipeline file, quoted for the shell, a text in its quotes too:\n    -var '%s=[\"a\", \"b\"]'", value.source, strings.TrimSuffix(diags[0].Detail, "."), name)})
+		l.error(b.at, badVariable, fmt.Sprintf("The value that %s gives cannot be read. Written as in a pipeline file, quoted for the shell, it could be\n    --var '%s=%s'", value.source, name, example(typ)))
 		return cty.NilVal, false
 	}
 	return v, true
 }
 
-func (l *loader) convertVariable(b *body, name string, v cty.Value, typ cty.Type, defaults *typeexpr.Defaults, source string) (cty.Value, bool) {
+// example is a value of a type, as it is written.
+func example(t cty.Type) string {
+	switch {
+	case t == cty.Number:
+		return "1.5"
+	case t == cty.Bool:
+		return "true"
+	case t.IsListType() || t.IsSetType():
+		return "[" + example(t.ElementType()) + "]"
+	case t.IsMapType():
+		return "{ a = " + example(t.ElementType()) + " }"
+	case t.IsTupleType():
+		var elems []string
+		for _, e := range t.TupleElementTypes() {
+			elems = append(elems, example(e))
+		}
+		return "[" + strings.Join(elems, ", ") + "]"
+	case t.IsObjectType():
+		var members []string
+		for _, name := range slices.Sorted(maps.Keys(t.AttributeTypes())) {
+			members = append(members, name+" = "+example(t.AttributeType(name)))
+		}
+		return "{ " + strings.Join(members, ", ") + " }"
+	}
+	return `"text"`
+}
+
+func (l *loader) convertVariable(b *body, v cty.Value, typ cty.Type, defaults *typeexpr.Defaults, value given) (cty.Value, bool) {
 	if defaults != nil && !v.IsNull() {
 		v = defaults.Apply(v)
 	}
@@ -144,11 +209,7 @@ func (l *loader) convertVariable(b *body, name string, v cty.Value, typ cty.Type
 		err = fmt.Errorf("%s is needed, and this is %s", article(typ), article(v.Type()))
 	}
 	if err != nil {
-		at := b.place("default")
-		if source == "" {
-			source = "the default"
-		}
-		l.error(at, badVariable, fmt.Sprintf("The value that %s gives does not fit the type: %s.", source, err))
+		l.error(value.place(b), badVariable, fmt.Sprintf("The value that %s gives does not fit the type: %s. It could be\n    %s", value.words(), err, example(typ)))
 		return cty.NilVal, false
 	}
 	return out, true
@@ -157,8 +218,11 @@ func (l *loader) convertVariable(b *body, name string, v cty.Value, typ cty.Type
 func (l *loader) validateVariable(b *body, name string) {
 	for _, block := range b.blocks["validation"] {
 		v := l.open(block, shape{need: []string{"condition", "message"}})
-		condition, ok := v.value("condition")
 		message := v.required("message")
+		if !v.has("condition") {
+			continue
+		}
+		condition, ok := l.constantIn(v.expr("condition"), l.variableEnv(false))
 		if !ok || !v.ok {
 			continue
 		}
@@ -174,17 +238,8 @@ func (l *loader) validateVariable(b *body, name string) {
 // readVarFiles reads the files of variables; a later file wins.
 func (l *loader) readVarFiles() map[string]given {
 	values := map[string]given{}
-	for _, name := range l.opts.VarFiles {
-		name = path.Clean(name)
-		src, err := readBounded(l.opts.FS, name, maxFile+1)
-		if err != nil {
-			detail := fmt.Sprintf("%s could not be read: %s.", name, reason(err))
-			if !fs.ValidPath(name) {
-				detail = fmt.Sprintf("%s lies outside the pipeline's directory, which alone is read. Put it there.", name)
-			}
-			l.diags = append(l.diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: badVarFile, Detail: detail})
-			continue
-		}
+	for _, file := range l.opts.VarFiles {
+		name, src := file.Name, file.Source
 		l.files.Sources[name] = src
 		if d := guard(name, src); d != nil {
 			l.diags = append(l.diags, d)

@@ -28,6 +28,8 @@ variable "key" {
 // TestVariables: a flag wins over a file, a later file over an earlier, a file
 // over the environment, the environment over the default.
 func TestVariables(t *testing.T) {
+	fileA := VarFile{"../elsewhere/a.hcl", []byte("level = \"from a\"\nlimits = { low = 3, high = 5 }\n")}
+	fileB := VarFile{"/tmp/b.json", []byte(`{"level": "from b"}`)}
 	tests := []struct {
 		name string
 		opts Options
@@ -36,19 +38,17 @@ func TestVariables(t *testing.T) {
 		{"defaults", Options{}, map[string]string{"level": `"easy"`, "list": `["a"]`, "limits": `{"high":9,"low":1}`, "key": ""}},
 		{"environment", Options{Environ: environ("PENSTOCK_VAR_level", "hard", "PENSTOCK_VAR_list", `["x", "y"]`)},
 			map[string]string{"level": `"hard"`, "list": `["x","y"]`, "limits": `{"high":9,"low":1}`, "key": ""}},
-		{"a file over the environment", Options{Environ: environ("PENSTOCK_VAR_level", "hard"), VarFiles: []string{"a.hcl"}},
+		{"a file over the environment", Options{Environ: environ("PENSTOCK_VAR_level", "hard"), VarFiles: []VarFile{fileA}},
 			map[string]string{"level": `"from a"`, "list": `["a"]`, "limits": `{"high":5,"low":3}`, "key": ""}},
-		{"a later file", Options{VarFiles: []string{"a.hcl", "./b.json"}},
+		{"a later file", Options{VarFiles: []VarFile{fileA, fileB}},
 			map[string]string{"level": `"from b"`, "list": `["a"]`, "limits": `{"high":5,"low":3}`, "key": ""}},
-		{"a flag over a file", Options{VarFiles: []string{"a.hcl"}, Vars: map[string]string{"level": "${flag}", "limits": "{ low = 2 }", "key": "k"}},
+		{"a flag over a file", Options{VarFiles: []VarFile{fileA}, Vars: map[string]string{"level": "${flag}", "limits": "{ low = 2 }", "key": "k"}},
 			map[string]string{"level": `"${flag}"`, "list": `["a"]`, "limits": `{"high":9,"low":2}`, "key": ""}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			fsys := fstest.MapFS{
 				"pipeline.hcl": {Data: []byte(variables)},
-				"a.hcl":        {Data: []byte("level = \"from a\"\nlimits = { low = 3, high = 5 }\n")},
-				"b.json":       {Data: []byte(`{"level": "from b"}`)},
 			}
 			addTree(t, fsys, "testdata/files", func(name string) string { return name })
 			addTree(t, fsys, "testdata/base", func(name string) string { return name })

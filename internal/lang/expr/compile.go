@@ -55,6 +55,9 @@ func Compile(e hcl.Expression, env *Env, want Want) (dag.Expr, hcl.Diagnostics) 
 	if _, ok := literal(n.x); ok && n.config {
 		x.toggled = true
 	}
+	if n.t.kind == kindString && n.t.values != nil && !n.t.nullable && !n.toggled {
+		x.words = texts(n.t.values)
+	}
 	if detail := x.prepare(); detail != "" {
 		c.error(e.Range(), sumType, detail)
 		return nil, c.diags

@@ -25,11 +25,22 @@ type compiled struct {
 	fast      closure // nil: only the general way
 	toggled   bool    // values of variables or locals decided which parts are left of it
 
+	words []string // all texts that it can be; nil: not known
+
 	isText bool   // the expression is the constant text
 	text   string // isText
 }
 
 var _ dag.Expr = (*compiled)(nil)
+
+// Words are all the texts that an expression can give, where schemas and
+// constants say that; nil where they do not.
+func Words(e dag.Expr) []string {
+	if x, ok := e.(*compiled); ok {
+		return x.words
+	}
+	return nil
+}
 
 // prepare computes what a constant gives, once. The result says why it
 // cannot be what is wanted.

@@ -7,6 +7,7 @@ gate "accept" {
     schema = "schemas/card.json"
   }
   corpus "jsonl" {
+    evidence = "meta/evidence.jsonl"
     data   = "data/all.jsonl"
     record = card
   }

@@ -21,6 +21,7 @@ gate "accept" {
     numbers      = "value"
   }
   corpus "jsonl" {
+    evidence = "meta/evidence.jsonl"
     data   = "data/all.jsonl"
     record = card
     evidence_record = { run = run.id, pages = checks.unique, made = visit.write.model }

@@ -8,6 +8,7 @@ gate "accept" {
     schema = "schemas/card.json"
   }
   corpus "jsonl" {
+    evidence = "meta/evidence.jsonl"
     data   = "data/${bukket}.jsonl"
     record = { card = card, at = run.started_at }
   }

@@ -23,6 +23,7 @@ gate "accept" {
     condition = report == null || report.sure
   }
   corpus "jsonl" {
+    evidence = "meta/evidence.jsonl"
     data   = "data/all.jsonl"
     record = card
   }

@@ -15,6 +15,7 @@ stage "judge" {
 gate "accept" {
   candidate = { card = item, report = artifact.judge }
   corpus "jsonl" {
+    evidence = "meta/evidence.jsonl"
     data   = "data/${card.cat}.jsonl"
     id     = report.id
     record = card

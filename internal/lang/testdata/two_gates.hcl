@@ -1,6 +1,7 @@
 gate "second" {
   candidate = { card = item }
   corpus "jsonl" {
+    evidence = "meta/evidence.jsonl"
     data = "x.jsonl"
     record = card
   }

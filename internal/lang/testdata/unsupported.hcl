@@ -39,6 +39,7 @@ gate "accept" {
     max_similarity = 0.85
   }
   corpus "jsonl" {
+    evidence = "meta/evidence.jsonl"
     data   = "data/${bucket}.jsonl"
     record = card
   }

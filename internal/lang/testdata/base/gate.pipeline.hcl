@@ -12,7 +12,8 @@ gate "accept" {
     max  = 20
   }
   corpus "jsonl" {
-    data   = "data/${bucket}.jsonl"
-    record = card
+    data     = "data/${bucket}.jsonl"
+    evidence = "meta/evidence.jsonl"
+    record   = card
   }
 }
