@@ -10,7 +10,7 @@ w2schema) ITEMS=$((N / 5)); D=$W/penstock/w2schema-$N ;;
 *) ITEMS=$N; D=$W/penstock/$WL-$N ;;
 esac
 case $verb in
-install) mkdir -p "$W/bin" && cd "$H/../.." && go build -o "$W/bin/penstock" ./cmd/penstock && go build -o "$W/bin/penstock-bench-plugin" ./bench/penstock/plugin ;;
+install) mkdir -p "$W/bin" && cd "$H/../.." && go build -trimpath -ldflags "-s -w" -o "$W/bin/" ./cmd/penstock && go build -trimpath -ldflags "-s -w" -o "$W/bin/penstock-bench-plugin" ./bench/penstock/plugin ;;
 gen) python3 "$H/gen.py" "$WL" "$D" "$ITEMS" "$SEED"; cp "$W/bin/penstock-bench-plugin" "$D/plugin" ;;
 cmd) echo "$W/bin/penstock -C $D run -j 256" ;;
 cmd-plan) echo "$W/bin/penstock -C $D plan" ;;
