@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"errors"
+
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/gate"
 	"github.com/penstock-run/penstock/internal/staging"
@@ -21,7 +23,8 @@ type item struct {
 	queued     bool // handed to the gate, in order
 	end        dag.End
 	verdict    gate.Verdict
-	reason     string // of a parked item
+	reason     string   // of a parked item
+	cause      dag.Code // of infrastructure, with reason; may be empty
 	refused    *dag.Failure
 	origin     dag.Doc // of a refused item
 }
@@ -155,6 +158,10 @@ func (e *engine) park(it *item, err error) {
 		return
 	}
 	it.reason = err.Error()
+	var named *dag.Error
+	if errors.As(err, &named) {
+		it.cause = named.Code
+	}
 	kind := dag.KindOf(err)
 	switch kind {
 	case dag.KindInterrupted:

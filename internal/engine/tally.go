@@ -66,6 +66,9 @@ func (t *Tally) note(it *item) {
 func problemOf(it *item) Problem {
 	p := Problem{Key: it.key, End: it.end, Status: it.step.Status, Reason: it.reason, seq: it.family.seq, index: it.index}
 	p.Codes = it.verdict.Codes
+	if len(p.Codes) == 0 && it.cause != "" {
+		p.Codes = []dag.Code{it.cause}
+	}
 	if p.Reason == "" {
 		p.Reason = it.verdict.Message
 	}

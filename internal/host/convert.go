@@ -1,6 +1,7 @@
 package host
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -69,7 +70,7 @@ func (p *process) result(v *visit, r *proto.Result, now time.Time) Result {
 			code = dag.EUnavailable
 		}
 		out.Err = &dag.Error{Op: "visit stage", Subject: v.task.Stage.Name, Kind: dag.KindInfrastructure, Code: code,
-			Err: fmt.Errorf("%s: %s", v.task.Key, f.Message)}
+			Err: errors.New(cmp.Or(f.Message, "the plugin gives no reason"))}
 		out.RetryAfter = time.Duration(f.RetryAfterMillis) * time.Millisecond
 	case code == "" || code.Class() != dag.Content:
 		out.Err = p.misbehaved(v, fmt.Errorf("it failed the item with the code %q, which is none of content", f.Code))
@@ -92,7 +93,7 @@ func (p *process) declares(stage *dag.Stage, code dag.Code) bool {
 
 func (p *process) misbehaved(v *visit, cause error) *dag.Error {
 	return &dag.Error{Op: "visit stage", Subject: v.task.Stage.Name, Kind: dag.KindInfrastructure, Code: dag.EPlugin,
-		Err: fmt.Errorf("%s: plugin %s broke the protocol: %w", v.task.Key, p.slot.plugin.Name, cause)}
+		Err: fmt.Errorf("plugin %s broke the protocol: %w", p.slot.plugin.Name, cause)}
 }
 
 // level is a log level that we know.

@@ -96,8 +96,8 @@ func TestBrokenProtocol(t *testing.T) {
 	}{
 		{"garbage", "1", []string{"run plugin garbage: ", "broke the protocol: its stream ended: ", "unmarshal"}},
 		{"quits", "1", []string{"broke the protocol: its stream ended: enough"}},
-		{"empty", "1", []string{"visit stage s: item1: plugin empty broke the protocol: its result has neither an output nor a failure"}},
-		{"empty", `"nameless"`, []string{`item1: plugin empty broke the protocol: it failed the item with the code "", which is none of content`}},
+		{"empty", "1", []string{"visit stage s: plugin empty broke the protocol: its result has neither an output nor a failure"}},
+		{"empty", `"nameless"`, []string{`visit stage s: plugin empty broke the protocol: it failed the item with the code "", which is none of content`}},
 		{"provider", "1", []string{"plugin provider does not serve this"}},
 	} {
 		t.Run(test.vice+" "+test.input, func(t *testing.T) {

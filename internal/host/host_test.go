@@ -41,11 +41,11 @@ func TestResults(t *testing.T) {
 		{`"fail"`, host.Result{Failure: &dag.Failure{Code: "R_BAD", Message: "it is bad"}, Notes: []string{"tried"}}},
 		{`"bytes"`, host.Result{Failure: &dag.Failure{Code: "E_OUTCOME", Message: `the outcome "\xff" is not UTF-8`}}},
 		{`"infra"`, host.Result{RetryAfter: 1500 * time.Millisecond, Err: &dag.Error{Op: "visit stage", Subject: "s",
-			Kind: dag.KindInfrastructure, Code: dag.ERateLimited, Err: fmt.Errorf("item1: slow down")}}},
+			Kind: dag.KindInfrastructure, Code: dag.ERateLimited, Err: fmt.Errorf("slow down")}}},
 		{`"plain"`, host.Result{Err: &dag.Error{Op: "visit stage", Subject: "s",
-			Kind: dag.KindInfrastructure, Code: dag.EUnavailable, Err: fmt.Errorf("item1: something broke")}}},
+			Kind: dag.KindInfrastructure, Code: dag.EUnavailable, Err: fmt.Errorf("something broke")}}},
 		{`"undeclared"`, host.Result{Err: &dag.Error{Op: "visit stage", Subject: "s",
-			Kind: dag.KindInfrastructure, Code: dag.EPlugin, Err: fmt.Errorf(`item1: plugin words broke the protocol: it failed the item with the code "R_OTHER", which it does not declare (never declared)`)}}},
+			Kind: dag.KindInfrastructure, Code: dag.EPlugin, Err: fmt.Errorf(`plugin words broke the protocol: it failed the item with the code "R_OTHER", which it does not declare (never declared)`)}}},
 	} {
 		t.Run(test.input, func(t *testing.T) {
 			r := newRig(t, nil)
@@ -215,7 +215,7 @@ func TestCancelAndTimeout(t *testing.T) {
 	r := newRig(t, nil)
 	stage := vice(t, "patient")
 	late := r.submit(stage, "1", 100*time.Millisecond)
-	errorHas(t, r.result(late), dag.ETimeout, "visit stage s: item1: plugin patient did not answer within 100ms")
+	errorHas(t, r.result(late), dag.ETimeout, "visit stage s: plugin patient did not answer within 100ms")
 	r.untilLogged("ends: context deadline exceeded, with a deadline: true")
 
 	given := r.submit(stage, "2", time.Hour)

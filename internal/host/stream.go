@@ -278,7 +278,7 @@ func (p *process) expire() {
 	p.ring()
 	for _, v := range late {
 		s.fail([]*visit{v}, &dag.Error{Op: "visit stage", Subject: v.task.Stage.Name, Kind: dag.KindInfrastructure, Code: dag.ETimeout,
-			Err: fmt.Errorf("%s: plugin %s did not answer within %s", v.task.Key, s.plugin.Name, v.task.Timeout)})
+			Err: fmt.Errorf("plugin %s did not answer within %s", s.plugin.Name, v.task.Timeout)})
 	}
 	if hangs {
 		go p.end(fmt.Errorf("%w: %d visits are without an answer", errHangs, proto.Window))
