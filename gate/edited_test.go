@@ -139,6 +139,19 @@ func TestEditedFilesStopTheGate(t *testing.T) {
 	}
 }
 
+// An edit is told of the same way however often it is come upon.
+func TestEditedEvidenceIsToldAgain(t *testing.T) {
+	dir, spec := filled(t)
+	edit(t, dir, "meta/verification.jsonl", replaceIn(`"claim":"Two?"`, `"claim":"Too?"`))
+	g := mustOpen(t, options(t, dir, spec))
+	const want = "use the corpus: meta/verification.jsonl was changed by something other than the gate: line 3 does not follow the line before it"
+	for range 3 {
+		if err := g.Evaluate(context.Background(), cardCandidate("new", "art", `{"q":"New?"}`)).Err(); err == nil || err.Error() != want {
+			t.Fatalf("%v", err)
+		}
+	}
+}
+
 // openAndJudge commits one more record and gives the error that stops it.
 func openAndJudge(t *testing.T, dir string, spec *dag.Gate) error {
 	t.Helper()

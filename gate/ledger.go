@@ -161,25 +161,25 @@ func (log *rowLog) open(dir string) error {
 // alone: another program may add to the files, and an audit tells of it.
 func (l *ledger) row(number uint8, log *rowLog, line []byte) error {
 	at := placeOf(number, log.read)
-	log.rows++
 	if number != evidenceLog {
+		log.rows++
 		if k, ok := acceptKeyOf(line); ok {
 			l.accepts.add(k, at)
 		}
 		return nil
 	}
-	last := l.last
-	l.last = dag.Sum(line)
 	previous, keyed, ok := l.note.read(line)
-	if !ok {
-		return nil
+	var follows [2 * len(l.last)]byte
+	hex.Encode(follows[:], l.last[:])
+	if ok && keyed && string(previous) != string(follows[:]) {
+		// It is not taken in: whoever asks again is told of the same line.
+		return &errEdited{log.path, fmt.Sprintf("line %d does not follow the line before it", log.rows+1)}
 	}
-	var follows [2 * len(last)]byte
-	hex.Encode(follows[:], last[:])
-	if keyed && string(previous) != string(follows[:]) {
-		return &errEdited{log.path, fmt.Sprintf("line %d does not follow the line before it", log.rows)}
+	log.rows++
+	l.last = dag.Sum(line)
+	if ok {
+		l.addEvidence(&l.note, at)
 	}
-	l.addEvidence(&l.note, at)
 	return nil
 }
 
