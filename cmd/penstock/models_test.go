@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/sha256"
@@ -9,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +33,7 @@ type play struct {
 	Reports map[string][]string `json:"reports"` // by the card, canonical
 	Repairs map[string][]string `json:"repairs"` // by the card, canonical
 	Served  map[string]string   `json:"served"`  // by the configured model: what the server calls it
-	Asked   string              `json:"asked"`   // a file that gets a line for each request
+	Asked   string              `json:"asked"`   // an address that hears each request and says when to answer; empty: nobody
 }
 
 // serveModels is the provider plugin of these tests, on the play in a file.
@@ -74,20 +76,61 @@ func (p *play) complete(model string, r *sdk.CompletionRequest) (*sdk.Completion
 		return nil, sdk.InvalidRequest("%s: %v", heading, err)
 	}
 	if p.Asked != "" {
-		f, err := os.OpenFile(p.Asked, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
-		if err != nil {
-			return nil, err
-		}
-		defer f.Close()
-		if _, err := fmt.Fprintf(f, "%s %s\n", heading, input); err != nil {
+		if err := p.ask(heading, input); err != nil {
 			return nil, err
 		}
 	}
-	if served := p.Served[model]; served != "" {
+	if served, ok := p.Served[model]; ok {
 		model = served
 	}
 	again := len(r.GetMessages()) / 2 // each refused answer stands there with what was wrong
 	return &sdk.CompletionReply{Text: said[min(again, len(said)-1)], FinishReason: "stop", Model: model, Usage: &sdk.Usage{Input: 1, Output: 1}}, nil
+}
+
+// ask tells a test of a request and waits for its word.
+func (p *play) ask(heading string, input []byte) error {
+	c, err := net.Dial("tcp", p.Asked)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	if _, err := fmt.Fprintf(c, "%s %s\n", heading, input); err != nil {
+		return err
+	}
+	word, err := bufio.NewReader(c).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	if word = strings.TrimSpace(word); word != "go" {
+		return sdk.InvalidRequest("%s", word)
+	}
+	return nil
+}
+
+// asked hears the requests of a run. answer is called for each, several at a
+// time, and gives the word: "go", or why the provider is not there.
+func asked(t *testing.T, answer func(request string) string) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				if request, err := bufio.NewReader(c).ReadString('\n'); err == nil {
+					_, _ = fmt.Fprintln(c, answer(strings.TrimSuffix(request, "\n")))
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
 }
 
 // say finds the answers of a stage to an input.

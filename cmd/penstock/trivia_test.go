@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -41,73 +42,30 @@ var plainCats = []string{"history", "geography", "science", "nature", "technolog
 
 var diffs = []string{"easy", "medium", "hard"}
 
-// runTrivia lays the cases out in batches of five over the buckets, runs the
-// pipeline once, and gives how each ended, by name.
-func runTrivia(t *testing.T, cases []triviaCase) map[string]string {
-	t.Helper()
-	p := &play{Topics: map[string][]string{}, Cards: map[string][]string{}, Reports: map[string][]string{}, Repairs: map[string][]string{}}
-	byCat := map[string][]triviaCase{}
+// newPlay is a play without a line.
+func newPlay() *play {
+	return &play{Topics: map[string][]string{}, Cards: map[string][]string{}, Reports: map[string][]string{}, Repairs: map[string][]string{}}
+}
+
+// batch writes the lines of a batch, and gives the batch's line of buckets.jsonl.
+func (p *play) batch(cat, diff string, batch int, cases ...triviaCase) (bucket string) {
+	var topics []object
 	for i, c := range cases {
-		if c.cat == "" {
-			c.cat = plainCats[i%len(plainCats)]
-		}
-		byCat[c.cat] = append(byCat[c.cat], c)
+		topic := object{"cat": cat, "diff": diff, "title": c.name, "angle": "the fact"}.with(c.topic)
+		topics = append(topics, topic)
+		draft := object{
+			"topic_id": topicID(topic["cat"].(string), c.name), "cat": cat, "diff": diff,
+			"q": fmt.Sprintf("Which sultan took the town of %s %s, %d of batch %d?", cat, diff, i+1, batch),
+			"a": "Mehmed II", "w": []string{"Suleiman the Magnificent", "Bayezid I", "Selim III"}, "x": "He made it his capital.",
+		}.with(c.card)
+		p.cast(draft, c)
 	}
-	var buckets []string
-	items := map[string]string{} // name of the case by its item's key
-	n := 0
-	for cat, list := range byCat {
-		for len(list)%5 != 0 {
-			list = append(list, triviaCase{name: fmt.Sprintf("filler %d of %s", len(list), cat), cat: cat})
-		}
-		for b := range len(list) / 5 {
-			diff := diffs[b%len(diffs)]
-			bucket := object{"cat": cat, "diff": diff, "batch": b/len(diffs) + 1}
-			key := fmt.Sprintf("%s/%s/%d", cat, diff, b/len(diffs)+1)
-			buckets = append(buckets, bucket.String())
-			var topics []object
-			for _, c := range list[b*5 : b*5+5] {
-				n++
-				title := c.name
-				topic := object{"cat": cat, "diff": diff, "title": title, "angle": "the fact"}.with(c.topic)
-				id := topicID(topic["cat"].(string), title)
-				topics = append(topics, topic)
-				items[key+"/"+id] = c.name
-				draft := object{
-					"topic_id": id, "cat": cat, "diff": diff, "q": fmt.Sprintf("Which sultan took the town of case number %d?", n),
-					"a": "Mehmed II", "w": []string{"Suleiman the Magnificent", "Bayezid I", "Selim III"}, "x": "He made it his capital.",
-				}.with(c.card)
-				p.cast(title, draft, c)
-			}
-			p.Topics[key] = []string{object{"cat": cat, "diff": diff, "topics": topics}.String()}
-		}
-	}
-	slices.Sort(buckets)
-	w := newWorkspace(t, buckets, p, "    requests_per_minute = 500\n", "")
-	w.run(0)
-	got := map[string]string{}
-	for _, row := range w.lines("meta/rejections.jsonl") {
-		item, said := rejection(t, row)
-		if got[items[item]] != "" {
-			t.Errorf("%s has two rows", item)
-		}
-		got[items[item]] = said
-	}
-	for _, row := range w.lines("meta/verification.jsonl") {
-		var r struct{ Item string }
-		if err := json.Unmarshal([]byte(row), &r, json.MatchCaseInsensitiveNames(true)); err != nil {
-			t.Fatal(err)
-		}
-		if got[items[r.Item]] != "" {
-			t.Errorf("%s is accepted, and %s", r.Item, got[items[r.Item]])
-		}
-		got[items[r.Item]] = "accepted"
-	}
-	return got
+	p.Topics[fmt.Sprintf("%s/%s/%d", cat, diff, batch)] = []string{object{"cat": cat, "diff": diff, "topics": topics}.String()}
+	return object{"cat": cat, "diff": diff, "batch": batch}.String()
 }
 
 // cast writes the lines of one candidate.
-func (p *play) cast(title string, draft object, c triviaCase) {
+func (p *play) cast(draft object, c triviaCase) {
 	raw := draft.String()
 	if c.raw != "" {
 		raw = c.raw
@@ -116,13 +74,87 @@ func (p *play) cast(title string, draft object, c triviaCase) {
 	if c.rawReport != "" {
 		report = c.rawReport
 	}
-	p.Cards[title] = []string{raw}
+	p.Cards[c.name] = []string{raw}
 	if c.repaired != nil {
 		repaired := draft.with(c.repaired).String()
 		p.Repairs[string(canonical([]byte(raw)))] = []string{repaired}
 		p.Reports[string(canonical([]byte(repaired)))] = []string{goodReport().with(c.rereport).String()}
 	}
 	p.Reports[string(canonical([]byte(raw)))] = []string{report}
+}
+
+// unlimited takes the provider's limit of requests a minute out of the pipeline.
+var unlimited = []string{"    requests_per_minute = 500\n", ""}
+
+// runTrivia lays the cases out in batches of five over the buckets, runs the
+// pipeline once, and gives how each ended, by name.
+func runTrivia(t *testing.T, cases []triviaCase) map[string]string {
+	t.Helper()
+	p := newPlay()
+	byCat := map[string][]triviaCase{}
+	for i, c := range cases {
+		if c.cat == "" {
+			c.cat = plainCats[i%len(plainCats)]
+		}
+		byCat[c.cat] = append(byCat[c.cat], c)
+	}
+	var buckets []string
+	for cat, list := range byCat {
+		for len(list)%5 != 0 {
+			list = append(list, triviaCase{name: fmt.Sprintf("filler %d of %s", len(list), cat)})
+		}
+		for b := range len(list) / 5 {
+			buckets = append(buckets, p.batch(cat, diffs[b%len(diffs)], b/len(diffs)+1, list[b*5:b*5+5]...))
+		}
+	}
+	slices.Sort(buckets)
+	w := newWorkspace(t, buckets, p, unlimited...)
+	w.run(0)
+	return w.ends()
+}
+
+// ends tells how each candidate ended, by its topic's title: "accepted", or its
+// row among the rejections in short. A batch that was refused whole goes by its key.
+func (w *workspace) ends() map[string]string {
+	w.t.Helper()
+	var p play
+	if err := json.Unmarshal([]byte(w.read("play.json")), &p); err != nil {
+		w.t.Fatal(err)
+	}
+	titles := map[string]string{} // by the topic's id
+	for _, said := range p.Topics {
+		var batch struct {
+			Topics []struct{ Cat, Title string } `json:"topics"`
+		}
+		if json.Unmarshal([]byte(said[len(said)-1]), &batch, json.MatchCaseInsensitiveNames(true)) != nil {
+			continue
+		}
+		for _, topic := range batch.Topics {
+			titles[topicID(topic.Cat, topic.Title)] = topic.Title
+		}
+	}
+	got := map[string]string{}
+	end := func(item, said string) {
+		name := item
+		if title := titles[path.Base(item)]; title != "" {
+			name = title
+		}
+		if got[name] != "" {
+			w.t.Errorf("%s ends twice: %s, and %s", item, got[name], said)
+		}
+		got[name] = said
+	}
+	for _, row := range w.lines("meta/rejections.jsonl") {
+		end(rejection(w.t, row))
+	}
+	for _, row := range w.lines("meta/verification.jsonl") {
+		var r struct{ Item string }
+		if err := json.Unmarshal([]byte(row), &r, json.MatchCaseInsensitiveNames(true)); err != nil {
+			w.t.Fatal(err)
+		}
+		end(r.Item, "accepted")
+	}
+	return got
 }
 
 // rejection is a row among the rejections in short: "rejected accept 1 R_SCHEMA",
@@ -160,6 +192,7 @@ func rejection(t *testing.T, row string) (item, said string) {
 }
 
 func TestTriviaRules(t *testing.T) {
+	t.Parallel()
 	cases := triviaCases()
 	got := runTrivia(t, cases)
 	for _, c := range cases {

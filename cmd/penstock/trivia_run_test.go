@@ -1,0 +1,586 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"github.com/penstock-run/penstock/internal/text"
+)
+
+// five are candidates of one kind.
+func five(name string, c triviaCase) []triviaCase {
+	var all []triviaCase
+	for i := range 5 {
+		c := c
+		c.name = fmt.Sprintf("%s, %d", name, i+1)
+		all = append(all, c)
+	}
+	return all
+}
+
+func accepted(name string) []triviaCase { return five(name, triviaCase{}) }
+
+// A batch that is not five topics is refused whole: nobody is asked for a card.
+func TestTriviaBatches(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	named := func(names ...string) []triviaCase {
+		var all []triviaCase
+		for _, name := range names {
+			all = append(all, triviaCase{name: name})
+		}
+		return all
+	}
+	buckets := []string{
+		p.batch("history", "easy", 1, accepted("a batch")[:4]...),
+		p.batch("history", "medium", 1, append(accepted("six"), triviaCase{name: "the sixth"})...),
+		p.batch("history", "hard", 1, named("Fall of Constantinople", "Manzikert", "Lepanto", "fall of CONSTANTINOPLE!", "Varna")...),
+		p.batch("science", "easy", 1, named("Café", "Manzikert", "Lepanto", "Cafe\u0301s’s", "cafe\u200bs")...),
+		p.batch("science", "medium", 1, accepted("none")...),
+		p.batch("science", "hard", 1, accepted("prose")...),
+		p.batch("nature", "easy", 1, accepted("one more key")...),
+		p.batch("nature", "medium", 1, append(accepted("a blank title")[:4], triviaCase{name: "blank", topic: object{"title": "\u3000"}})...),
+		p.batch("nature", "hard", 1, append(accepted("no title")[:4], triviaCase{name: "untitled", topic: object{"title": nothing{}}})...),
+		p.batch("society", "easy", 1, append(accepted("a category that climbs")[:4], triviaCase{name: "climber", topic: object{"cat": "../data"}})...),
+		p.batch("society", "medium", 1, accepted("as it should be")...),
+		p.batch("society", "hard", 1, accepted("a key twice")...),
+	}
+	p.Topics["science/medium/1"] = []string{`{"cat":"science","diff":"medium","topics":[]}`}
+	p.Topics["science/hard/1"] = []string{"Here are five topics."}
+	p.Topics["nature/easy/1"] = []string{strings.Replace(p.Topics["nature/easy/1"][0], "{", `{"run_id":"20260115T101500Z-4f2a91",`, 1)}
+	p.Topics["society/hard/1"] = []string{strings.Replace(p.Topics["society/hard/1"][0], "{", `{"topics":[],`, 1)}
+	var mu sync.Mutex
+	crafted := 0
+	p.Asked = asked(t, func(request string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.HasPrefix(request, "# Crafter") {
+			crafted++
+		}
+		return "go"
+	})
+	w := newWorkspace(t, buckets, p, unlimited...)
+	w.run(0)
+	const fanOut, misfit, noJSON = "failed topic_miner 1 R_SCHEMA E_FAN_OUT", "failed topic_miner 1 R_SCHEMA E_OUTPUT", "failed topic_miner 1 R_SCHEMA E_MALFORMED"
+	want := map[string]string{
+		"history/easy/1": fanOut, "history/medium/1": fanOut, "history/hard/1": fanOut, "science/easy/1": fanOut, "science/medium/1": fanOut,
+		"science/hard/1": noJSON, "nature/easy/1": misfit, "nature/medium/1": misfit, "nature/hard/1": misfit, "society/easy/1": misfit, "society/hard/1": noJSON,
+	}
+	for i := range 5 {
+		want[fmt.Sprintf("as it should be, %d", i+1)] = "accepted"
+	}
+	if diff := cmp.Diff(want, w.ends()); diff != "" {
+		t.Error(diff)
+	}
+	if crafted != 5 {
+		t.Errorf("crafters were asked %d times, want 5", crafted)
+	}
+	for _, row := range w.lines("meta/breakers.jsonl") {
+		if !strings.Contains(row, `"bucket":"society/medium"`) && !strings.Contains(row, `"consecutive":1,`) {
+			t.Errorf("a batch that was refused counts otherwise than once: %s", row)
+		}
+	}
+}
+
+// A question is accepted once, whatever its spelling and its category.
+func TestTriviaDuplicates(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	question := func(name, q, x string) triviaCase { return triviaCase{name: name, card: object{"q": q, "x": x}} }
+	const twin = "rejected accept 1 R_DUP_EXACT"
+	buckets := []string{
+		p.batch("history", "easy", 1,
+			question("a name", "Who was O'Brien?", "He was here."), question("without apostrophe", "Who was OBrien?", "She was here."),
+			question("quoted", "Who was “O’BRIEN” ?", "They were here."), question("order", "Was O'Brien who?", "Another order is another question."),
+			question("too long", "who was o\u2019brien", "And refused for its explainer first. "+strings.Repeat("word ", 20))),
+		p.batch("history", "easy", 2, question("empty", "???", "A question without a word."), question("empty too", "¿!?", "Another question without a word."),
+			triviaCase{name: "3"}, triviaCase{name: "4"}, triviaCase{name: "5"}),
+		p.batch("history", "hard", 1, question("final sigma", "Was it Οδυσσεύς?", "So it was."), question("capitals", "was it ΟΔΥΣΣΕΥΣ", "So it is."),
+			question("full width", "Ｗａｓ　ｉｔ　ａｌｌ？", "So it was."), question("half width", "Was it all?", "So it is."), triviaCase{name: "6"}),
+		p.batch("science", "easy", 1, question("elsewhere", "WHO took  Rhodes?", "One."), triviaCase{name: "7"}, triviaCase{name: "8"}, triviaCase{name: "9"}, triviaCase{name: "10"}),
+		p.batch("music", "hard", 1, question("here", "Who took “Rhodes”", "Two."), triviaCase{name: "11"}, triviaCase{name: "12"}, triviaCase{name: "13"}, triviaCase{name: "14"}),
+	}
+	w := newWorkspace(t, buckets, p, unlimited...)
+	w.run(0)
+	got := w.ends()
+	for name, want := range map[string]string{
+		"a name": "accepted", "without apostrophe": twin, "quoted": twin, "order": "accepted", "too long": lengthCode,
+		"empty": "accepted", "empty too": twin, "final sigma": "accepted", "capitals": twin, "full width": "accepted", "half width": twin,
+	} {
+		if got[name] != want {
+			t.Errorf("%s ends %s, want %s", name, got[name], want)
+		}
+	}
+	// Which of two buckets comes first is not said.
+	if first, second := got["elsewhere"], got["here"]; !(first == "accepted" && second == twin || first == twin && second == "accepted") {
+		t.Errorf("of one question in two buckets, one ends %s, the other %s", first, second)
+	}
+	w.audit()
+}
+
+// audit compares the corpus with its evidence.
+func (w *workspace) audit() {
+	w.t.Helper()
+	if said, err := w.command("audit").CombinedOutput(); err != nil || !strings.Contains(string(said), "0 faults") {
+		w.t.Errorf("audit: %v\n%s", err, said)
+	}
+}
+
+// T43: two runs of two workspaces with one corpus, at once, on the same questions.
+func TestTriviaConcurrentRuns(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	var buckets []string
+	for _, cat := range []string{"history", "science", "nature"} {
+		buckets = append(buckets, p.batch(cat, "easy", 1, accepted(cat)...))
+	}
+	w := newWorkspace(t, buckets, p, unlimited...)
+	// The other workspace asks the same in a second batch with another explainer.
+	other := newPlay()
+	var others []string
+	for _, cat := range []string{"history", "science", "nature"} {
+		cases := five(cat+" again", triviaCase{card: object{"x": "So they say."}})
+		for i := range cases {
+			cases[i].card = object{"x": "So they say.", "q": fmt.Sprintf("WHICH sultan took the town of %s easy, %d of batch 1", cat, i+1)}
+		}
+		others = append(others, other.batch(cat, "easy", 2, cases...))
+	}
+	o := newWorkspace(t, others, other, unlimited...)
+	for _, folder := range []string{"data", "meta"} {
+		if err := os.MkdirAll(w.path(folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(w.path(folder), o.path(folder)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var running sync.WaitGroup
+	for _, each := range []*workspace{w, o} {
+		running.Go(func() {
+			if said, err := each.command("run", "--live").CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, said)
+			}
+		})
+	}
+	running.Wait()
+	if n := len(w.lines("meta/verification.jsonl")); n != 15 {
+		t.Errorf("%d rows of evidence, want 15", n)
+	}
+	if n := len(w.lines("meta/rejections.jsonl")); n != 15 {
+		t.Errorf("%d rejections, want 15", n)
+	}
+	for _, row := range w.lines("meta/rejections.jsonl") {
+		if _, said := rejection(t, row); said != "rejected accept 1 R_DUP_EXACT" {
+			t.Error(said)
+		}
+	}
+	w.audit()
+}
+
+// The breaker opens at the twentieth bad end in a row, whatever kind they are;
+// an error of the world neither counts nor sets it back, an accept does.
+func TestTriviaBreaker(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	bad := []triviaCase{
+		{report: object{"status": "reject"}}, {report: object{"status": "abstain"}}, {raw: "no card"}, {rawReport: "{}"},
+		{card: object{"x": ""}}, {report: object{"status": "repair", "repair_fields": []string{"x"}}, repaired: object{"q": "Who?"}},
+		{report: object{"status": "repair", "repair_fields": []string{"x"}}, repaired: object{"x": "He did."}, rereport: object{"status": "repair"}},
+	}
+	n := 0
+	next := func(name string) triviaCase {
+		c := bad[n%len(bad)]
+		n++
+		c.name = fmt.Sprintf("%s, bad %d", name, n)
+		return c
+	}
+	batch := func(number int, good ...int) string {
+		var cases []triviaCase
+		for i := range 5 {
+			c := next(fmt.Sprint(number))
+			if slices.Contains(good, i) {
+				n--
+				c = triviaCase{name: fmt.Sprintf("%d, good %d", number, i)}
+			}
+			cases = append(cases, c)
+		}
+		return p.batch("history", "easy", number, cases...)
+	}
+	buckets := []string{batch(1), batch(2, 4)}             // 9, then an accept
+	buckets = append(buckets, batch(3), batch(4))          // 10
+	short := p.batch("history", "easy", 5, batchOfFour...) // 11
+	buckets = append(buckets, short, batch(6))             // 12, then the error, then 15
+	buckets = append(buckets, batch(7), p.batch("science", "easy", 1, accepted("elsewhere")...))
+	buckets = append(buckets, batch(8))
+	var mu sync.Mutex
+	gone := true
+	p.Asked = asked(t, func(request string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		if gone && strings.HasPrefix(request, "# Crafter") && strings.Contains(request, "6, bad 21") {
+			return "the provider is away"
+		}
+		return "go"
+	})
+	w := newWorkspace(t, buckets, p, unlimited...)
+	stdout, stderr := w.run(3, "-k")
+	state := func() string {
+		rows := w.lines("meta/breakers.jsonl")
+		for _, row := range slices.Backward(rows) {
+			if strings.Contains(row, `"bucket":"history/easy"`) {
+				return regexp.MustCompile(`"(at|tripped_at)":"[^"]*"`).ReplaceAllString(row, `"$1":""`)
+			}
+		}
+		return ""
+	}
+	want := `{"accepted":1,"at":"","bucket":"history/easy","consecutive":20,"stopped":29,"tripped_at":""}`
+	if diff := cmp.Diff(want, state()); diff != "" {
+		t.Error(diff, stdout)
+	}
+	if !strings.Contains(stderr, "the breaker of history/easy is open: nothing new starts there until `penstock breaker reset history/easy`") {
+		t.Error(stderr)
+	}
+	for i := range 5 {
+		if got := w.ends()[fmt.Sprintf("elsewhere, %d", i+1)]; got != "accepted" {
+			t.Errorf("the other bucket: %q", got)
+		}
+	}
+	before := len(w.ends())
+
+	// A new process finds it open. What came after is not lost: once it is closed,
+	// it goes on from there.
+	mu.Lock()
+	gone = false
+	mu.Unlock()
+	w.run(3, "-k")
+	if diff := cmp.Diff(want, state()); diff != "" {
+		t.Error(diff)
+	}
+	if after := len(w.ends()); after != before {
+		t.Errorf("%d ends are on record after a run with an open breaker, %d before", after, before)
+	}
+	if said, err := w.command("breaker", "reset", "history/easy").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, said)
+	}
+	w.run(0)
+	if got := len(w.ends()); got != 5*8+1 {
+		t.Errorf("%d items ended in all", got)
+	}
+	w.audit()
+}
+
+var batchOfFour = accepted("short")[:4]
+
+// T49: nine buckets, four at a time, and inside a bucket one request at a time.
+func TestTriviaFourBuckets(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	var buckets []string
+	for _, cat := range plainCats {
+		buckets = append(buckets, p.batch(cat, "easy", 1, accepted(cat+" easy")...))
+	}
+	buckets = append(buckets, p.batch("music", "hard", 1, accepted("music hard")...))
+	bucketOf := regexp.MustCompile(`"cat":"([^"]*)","diff":"([^"]*)"`)
+	var mu sync.Mutex
+	four := sync.NewCond(&mu)
+	left := map[string]int{} // verdicts that are still to come, by bucket
+	busy := map[string]bool{}
+	most, miners := 0, 0
+	p.Asked = asked(t, func(request string) string {
+		mu.Lock()
+		defer mu.Unlock()
+		bucket := bucketOf.FindString(request)
+		if busy[bucket] {
+			t.Errorf("two requests at once of %s", bucket)
+		}
+		busy[bucket] = true
+		defer delete(busy, bucket)
+		switch {
+		case strings.HasPrefix(request, "# Topic miner"):
+			miners++
+			left[bucket] = 5
+			most = max(most, len(left))
+			// The first four wait for each other: four are at work at once.
+			for four.Broadcast(); miners < 4; {
+				four.Wait()
+			}
+		case strings.HasPrefix(request, "# Verifier"):
+			if left[bucket]--; left[bucket] == 0 {
+				delete(left, bucket)
+			}
+		}
+		return "go"
+	})
+	w := newWorkspace(t, buckets, p, unlimited...)
+	// The batch stands first in the miner's input; there as in a card cat comes before diff.
+	w.run(0)
+	if most != 4 || miners != 9 {
+		t.Errorf("%d buckets of %d were at work at once, want 4 of 9", most, miners)
+	}
+	if n := len(w.lines("meta/verification.jsonl")); n != 45 {
+		t.Errorf("%d cards", n)
+	}
+}
+
+// What stands in the corpus of a card, and where each part comes from.
+func TestTriviaRows(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	mended := triviaCase{name: "mended", report: object{"status": "repair", "repair_fields": []string{"x"}}, repaired: object{"x": "He did it twice."}}
+	p.Served = map[string]string{"claude-sonnet-5": "claude-sonnet-5-20260101"}
+	bucket := p.batch("music", "easy", 1, append([]triviaCase{{name: "plain"}, mended}, accepted("more")[:3]...)...)
+	w := newWorkspace(t, []string{bucket}, p, unlimited...)
+	started := time.Now().UTC().Truncate(time.Millisecond)
+	w.run(0)
+	cards, rows := w.lines("data/music/easy.jsonl"), w.lines("meta/verification.jsonl")
+	if len(cards) != 5 || len(rows) != 5 {
+		t.Fatalf("%d cards, %d rows of evidence", len(cards), len(rows))
+	}
+	previous := strings.Repeat("0", 64)
+	for i, line := range rows {
+		var row struct {
+			ID, Item, Claim, Digest, Data, Bucket, Previous string
+			TopicID                                         string    `json:"topic_id"`
+			RunID                                           string    `json:"run_id"`
+			AcceptedAt                                      time.Time `json:"accepted_at"`
+			Sequence                                        int
+			Sources                                         []struct{ URL string }
+			Crafter, Verifier                               struct {
+				Pass            int
+				Provider, Model string
+				StartedAt       time.Time `json:"started_at"`
+				EndedAt         time.Time `json:"ended_at"`
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &row, json.MatchCaseInsensitiveNames(true)); err != nil {
+			t.Fatal(err)
+		}
+		var card struct{ ID, Q, X, Cat, Diff string }
+		if err := json.Unmarshal([]byte(cards[i]), &card, json.MatchCaseInsensitiveNames(true)); err != nil {
+			t.Fatal(err)
+		}
+		sum := sha256.Sum256([]byte(cards[i]))
+		id := "music-easy-" + text.Fingerprint(card.Q)[:12]
+		models := filepath.Base(strings.Fields(row.Crafter.Provider)[0]) + " " + row.Crafter.Model + ", " + row.Verifier.Model
+		if card.ID != id || row.ID != id || row.Digest != hex.EncodeToString(sum[:]) || row.Previous != previous || row.Sequence != i+1 ||
+			row.Data != "data/music/easy.jsonl" || row.Bucket != "music/easy" || row.Item != "music/easy/1/"+row.TopicID || row.Claim != "It is so." || len(row.Sources) != 2 ||
+			models != "trivia-models gpt-5-mini, claude-sonnet-5-20260101" || !regexp.MustCompile(`^\d{8}T\d{6}Z-[0-9a-f]{6,}$`).MatchString(row.RunID) {
+			t.Errorf("row %d (%s):\n%s\n%s", i+1, models, line, cards[i])
+		}
+		times := []time.Time{started, row.Crafter.StartedAt, row.Crafter.EndedAt, row.Verifier.StartedAt, row.Verifier.EndedAt, row.AcceptedAt, time.Now()}
+		if !slices.IsSortedFunc(times, time.Time.Compare) {
+			t.Errorf("row %d: times are out of order: %v", i+1, times)
+		}
+		if pass := 1 + strings.Count(card.X, "twice"); row.Verifier.Pass != pass {
+			t.Errorf("row %d was verified in pass %d, want %d", i+1, row.Verifier.Pass, pass)
+		}
+		sum = sha256.Sum256([]byte(line))
+		previous = hex.EncodeToString(sum[:])
+	}
+	members := regexp.MustCompile(`"([a-z_]+)":`).FindAllString(cards[0], -1)
+	if diff := cmp.Diff([]string{`"a":`, `"cat":`, `"diff":`, `"id":`, `"q":`, `"topic_id":`, `"w":`, `"x":`}, members); diff != "" {
+		t.Error(diff)
+	}
+	// A second run writes nothing anywhere in the corpus.
+	before := w.snapshot()
+	stdout, _ := w.run(0)
+	if diff := cmp.Diff(before, w.snapshot()); diff != "" || !strings.HasPrefix(stdout, "nothing to do: ") {
+		t.Error(diff, stdout)
+	}
+}
+
+// snapshot is the corpus, but for the lock file, which tells who held it last.
+func (w *workspace) snapshot() map[string]string {
+	w.t.Helper()
+	files := map[string]string{}
+	for _, pattern := range []string{"data/*/*", "meta/*", "meta/.*"} {
+		paths, err := filepath.Glob(w.path(pattern))
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, path := range paths {
+			name, _ := filepath.Rel(w.dir, path)
+			if !strings.HasSuffix(name, ".lock") {
+				files[name] = w.read(name)
+			}
+		}
+	}
+	return files
+}
+
+// The verifier must be another mind than the crafter, by what the servers say.
+func TestTriviaIndependence(t *testing.T) {
+	t.Parallel()
+	for _, served := range []map[string]string{
+		{"claude-sonnet-5": "gpt-5-mini"},
+		{"claude-sonnet-5": "one", "gpt-5-mini": "one"},
+		{"claude-sonnet-5": ""}, // a server that does not say
+	} {
+		p := newPlay()
+		p.Served = served
+		mended := triviaCase{name: "mended", report: object{"status": "repair", "repair_fields": []string{"x"}}, repaired: object{"x": "He did it twice."}}
+		w := newWorkspace(t, []string{p.batch("history", "easy", 1, append(accepted("plain")[:4], mended)...)}, p, unlimited...)
+		w.run(0)
+		for name, got := range w.ends() {
+			if got != schemaCode {
+				t.Errorf("%v: %s ends %s", served, name, got)
+			}
+		}
+	}
+	// Under another name it is the same provider still, and that is said before anything starts.
+	p := newPlay()
+	w := newWorkspace(t, []string{p.batch("history", "easy", 1, accepted("plain")...)}, p,
+		append(unlimited, "  plugin = plugin.anthropic\n  model  = \"claude-sonnet-5\"", "  plugin = plugin.openai\n  model  = \"gpt-5-mini\"")...)
+	if _, stderr := w.run(1); !strings.Contains(stderr, "independent") {
+		t.Error(stderr)
+	}
+}
+
+// T51: killed at any moment, then run again: each card once, with its evidence.
+func TestTriviaKilled(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	var buckets []string
+	for _, cat := range []string{"history", "science", "nature", "society"} {
+		buckets = append(buckets, p.batch(cat, "easy", 1, accepted(cat)...))
+	}
+	w := newWorkspace(t, buckets, p, unlimited...)
+	for _, rows := range []int{1, 6, 13} {
+		cmd := w.command("run", "--live")
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		over := make(chan error, 1)
+		go func() { over <- cmd.Wait() }()
+		for len(w.lines("meta/verification.jsonl")) < rows {
+			select {
+			case err := <-over:
+				t.Fatalf("the run ended by itself: %v", err)
+			case <-time.After(time.Millisecond):
+			}
+		}
+		_ = cmd.Process.Kill()
+		<-over
+	}
+	w.run(0)
+	if n := len(w.lines("meta/verification.jsonl")); n != 20 {
+		t.Errorf("%d rows of evidence", n)
+	}
+	n := 0
+	for _, cat := range []string{"history", "science", "nature", "society"} {
+		n += len(w.lines("data/" + cat + "/easy.jsonl"))
+	}
+	if n != 20 {
+		t.Errorf("%d cards", n)
+	}
+	w.audit()
+}
+
+// What other hands have done to the files of the corpus.
+func TestTriviaFiles(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	first := p.batch("history", "easy", 1, accepted("one")...)
+	second := p.batch("history", "easy", 2, accepted("two")...)
+	w := newWorkspace(t, []string{first}, p, unlimited...)
+	w.run(0)
+	w.write("examples/trivia-cards/buckets.jsonl", first+"\n"+second+"\n")
+	const cards, evidence = "data/history/easy.jsonl", "meta/verification.jsonl"
+	whole := w.snapshot()
+	restore := func() {
+		for name, content := range whole {
+			w.write(name, content)
+		}
+	}
+
+	// A file that was edited stops the gate; nothing is written.
+	for _, edit := range []struct{ name, file, content, says string }{
+		{"the last card", cards, strings.Replace(whole[cards], "5 of batch", "6 of batch", 1), cards + " was changed by something other than the gate: the bytes before byte"},
+		{"a card less", cards, whole[cards][strings.IndexByte(whole[cards], '\n')+1:], cards + " was changed by something other than the gate: it had"},
+		{"all cards", cards, "", cards + " was changed by something other than the gate: it had"},
+		{"a row of evidence", evidence, strings.Replace(whole[evidence], "It is so.", "It is no.", 1), evidence + " was changed by something other than the gate: line 2 does not follow the line before it"},
+		{"the evidence", evidence, "", evidence + " was changed by something other than the gate: it had"},
+	} {
+		w.write(edit.file, edit.content)
+		edited := w.snapshot()
+		stdout, stderr := w.run(5)
+		if !strings.Contains(stderr, edit.says) || !strings.Contains(stderr, "penstock audit") {
+			t.Errorf("%s:\n%s%s", edit.name, stdout, stderr)
+		}
+		if diff := cmp.Diff(edited, w.snapshot()); diff != "" {
+			t.Errorf("%s: %s", edit.name, diff)
+		}
+		restore()
+	}
+
+	// T52: half a line is set aside, and said.
+	half := `{"a":"Mehmed II","cat":"hist`
+	w.write(cards, whole[cards]+half)
+	w.write(evidence, whole[evidence]+`{"accept_key":`)
+	_, stderr := w.run(0)
+	for _, want := range []string{cards + ": 28 bytes that are no whole line were moved to " + cards + ".torn", evidence + ": 14 bytes that are no whole line were moved to " + evidence + ".torn"} {
+		if !strings.Contains(stderr, want) {
+			t.Errorf("nothing says %q:\n%s", want, stderr)
+		}
+	}
+	if got := w.read(cards); !strings.HasPrefix(got, whole[cards]) || strings.Count(got, "\n") != 10 || w.read(cards+".torn") != half+"\n" {
+		t.Errorf("the cards are\n%s", got)
+	}
+	w.audit()
+}
+
+// Another program's lock is honoured, by flock.
+func TestTriviaLocks(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	w := newWorkspace(t, []string{p.batch("history", "easy", 1, accepted("one")...)}, p, unlimited...)
+	for _, name := range []string{"meta/.state.lock", "data/history/easy.jsonl.lock"} {
+		w.write(name, "")
+	}
+	f, err := os.OpenFile(w.path("data/history/easy.jsonl.lock"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+	verified := make(chan bool, 5)
+	p.Asked = asked(t, func(request string) string {
+		if strings.HasPrefix(request, "# Verifier") {
+			verified <- true
+		}
+		return "go"
+	})
+	w.play(p)
+	cmd := w.command("run", "--live")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	<-verified // the first card is on its way to the gate, and cannot come in
+	if rows := w.lines("meta/verification.jsonl"); len(rows) > 0 {
+		t.Errorf("written without the lock: %s", rows)
+	}
+	if err := unix.Flock(int(f.Fd()), unix.LOCK_UN); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	if rows := w.lines("meta/verification.jsonl"); len(rows) != 5 {
+		t.Errorf("%d rows of evidence", len(rows))
+	}
+}
