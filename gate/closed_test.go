@@ -170,7 +170,7 @@ func TestOpenRefuses(t *testing.T) {
 		}, `open the gate: check "distinct": min_distance is 0; it must be a whole number of at least 1`},
 		{"a reading that is none", func(g *dag.Gate) {
 			g.Checks = []*dag.Check{{Kind: "distinct", Code: "R", Args: map[string]dag.Expr{"values": val(nil), "min_distance": val(3), "numbers": val("loosely")}}}
-		}, `open the gate: check "distinct": numbers is "loosely"; it may only be "by_value", or left out`},
+		}, `open the gate: check "distinct": numbers is "loosely"; it may be "by_value" or "literal", which it is where it is left out`},
 		{"a minimum above the maximum", func(g *dag.Gate) {
 			g.Checks = []*dag.Check{{Kind: "words", Code: "R", Args: map[string]dag.Expr{"text": val(""), "min": val(5), "max": val(3)}}}
 		}, `open the gate: check "words": max is 3 and min is 5: no text fits`},
