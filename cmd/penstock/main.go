@@ -18,7 +18,6 @@ import (
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/diag"
-	"github.com/penstock-run/penstock/internal/host"
 	"github.com/penstock-run/penstock/internal/staging"
 	"github.com/penstock-run/penstock/internal/ui"
 )
@@ -27,7 +26,6 @@ import (
 const version = "0.1.0"
 
 func main() {
-	host.MaybeConfine() // a stage plugin's process begins here; see internal/host
 	if os.Getenv("GOGC") == "" {
 		// Documents come and go by the window, so a larger heap collects them for
 		// less; half as much again as by default keeps it small.

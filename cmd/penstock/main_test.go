@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
-
-	"github.com/penstock-run/penstock/internal/host"
 )
 
 // update writes what commands print into the scripts and the README, for a person to
@@ -18,7 +16,6 @@ var update = flag.Bool("update", false, "write what is printed into scripts and 
 // TestMain makes the test binary penstock itself, so that scripts run real
 // processes: the command, and the plugins that it starts.
 func TestMain(m *testing.M) {
-	host.MaybeConfine()
 	testscript.Main(m, map[string]func(){
 		"penstock":      func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"trivia-models": func() { serveModels(os.Args[1]) },

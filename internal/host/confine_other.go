@@ -7,11 +7,8 @@ import (
 	"runtime"
 )
 
-// MaybeConfine has nothing to do where there is no Landlock.
-func MaybeConfine() {}
-
-func confined(t *target, _ string, _ bool) (*exec.Cmd, error) {
-	return &exec.Cmd{Path: t.path, Args: t.argv}, nil
+func confined(t *target, _ string, _ bool) *exec.Cmd {
+	return &exec.Cmd{Path: t.path, Args: t.argv}
 }
 
 func (h *Host) warnConfinement() {

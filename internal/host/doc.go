@@ -3,8 +3,8 @@
 // and sees to it that nothing of them is left behind.
 //
 // internal/engine calls it for every visit and every completion, internal/lang
-// (through cmd) for what a plugin says of itself. A program that uses it calls
-// MaybeConfine first in its main.
+// (through cmd) for what a plugin says of itself. On Linux a plugin's process
+// begins as the program itself, executed once more: see internal/confine.
 //
 // It refuses to trust a plugin: not with the environment, not with the disk,
 // not to answer, to end, or to keep the protocol. Whatever a plugin does, each

@@ -57,10 +57,7 @@ func (r *run) Start(context.Context) error {
 		return errClosed
 	}
 	network := r.slot.provider || r.slot.plugin.Network
-	cmd, err := confined(r.target, r.scratch, network)
-	if err != nil {
-		return err
-	}
+	cmd := confined(r.target, r.scratch, network)
 	cmd.Env = r.environment()
 	if cmd.Dir = r.target.folder; cmd.Dir == "" {
 		cmd.Dir = r.scratch

@@ -28,7 +28,6 @@ import (
 // bundled one, as "vice NAME" one of a user's with that vice, as "host" a host
 // that somebody will kill.
 func TestMain(m *testing.M) {
-	host.MaybeConfine()
 	switch {
 	case len(os.Args) == 4 && os.Args[1] == "plugin" && os.Args[2] == "serve":
 		serveBundled(os.Args[3])

@@ -1,4 +1,4 @@
-package host
+package confine
 
 import (
 	"runtime"
@@ -12,9 +12,9 @@ var auditArch = map[string]uint32{
 	"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64, "riscv64": unix.AUDIT_ARCH_RISCV64,
 }
 
-// seccompOffered tells whether this kernel takes filters, and we know how to
-// write one for this processor.
-func seccompOffered() bool {
+// Seccomp tells whether this kernel takes filters, and we know how to write one
+// for this processor.
+func Seccomp() bool {
 	if auditArch[runtime.GOARCH] == 0 {
 		return false
 	}

@@ -1,4 +1,4 @@
-package host
+package confine
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// landlockABI is what the kernel offers; 0: nothing.
-func landlockABI() int {
+// Landlock is the version of its rules that the kernel offers; 0: none.
+func Landlock() int {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	if errno != 0 {
 		return 0
