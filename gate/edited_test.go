@@ -222,6 +222,24 @@ func TestStateMayBeDeleted(t *testing.T) {
 	}
 }
 
+// Whoever reads a file finds whole lines, also where a row did not fit any more.
+func TestFullDiskLeavesWholeLines(t *testing.T) {
+	for _, path := range []string{"meta/verification.jsonl", "data/art.jsonl"} {
+		dir, spec := filled(t)
+		g := mustOpen(t, options(t, dir, spec))
+		full := &fullDisk{disk: g.store.d, path: path, full: true}
+		g.store.d = full
+		g.store.dropTargets()
+		e := g.Evaluate(context.Background(), cardCandidate("new", "art", `{"q":"New?"}`))
+		if _, err := g.Commit(context.Background(), []*Evaluation{e}); dag.KindOf(err) != dag.KindInfrastructure {
+			t.Fatalf("%s: %v", path, err)
+		}
+		if b, err := os.ReadFile(filepath.Join(dir, path)); err != nil || !strings.HasSuffix(string(b), "}\n") {
+			t.Errorf("%s ends in %q, %v", path, b[max(0, len(b)-40):], err)
+		}
+	}
+}
+
 func TestVanishedFolder(t *testing.T) {
 	dir, spec := filled(t)
 	g := mustOpen(t, options(t, dir, spec))

@@ -344,6 +344,9 @@ func (s *store) commit(writes []write) error {
 		t := s.targets[w.path]
 		s.touched[w.path] = true
 		if _, err := t.f.WriteAt(w.data, w.off); err != nil {
+			// On a full disk a part of it may be there: readers find whole lines, and
+			// the journal has the bytes.
+			_ = t.f.Truncate(w.off)
 			s.redo = true
 			return &errCommitted{err}
 		}
