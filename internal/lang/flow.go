@@ -64,11 +64,24 @@ func (l *loader) newFlow() *flow {
 	if !l.broken {
 		f.ways = l.graph.Visited()
 		f.spread()
-		for s := range f.copies {
-			f.output[s] = f.gives(s)
-		}
+		f.settle()
 	}
 	return f
+}
+
+// settle types what is made of items, now that it is known who made those. One
+// stage may be given what another made: a few rounds do for all but a chain of
+// fan-outs that nobody writes, and what stays unknown then is only not checked.
+func (f *flow) settle() {
+	for range 4 {
+		for _, s := range f.l.graph.Stages {
+			if f.copies[s] {
+				f.output[s] = f.gives(s)
+			} else if s.FanOut != nil || f.after[s].t != f.output[s].t {
+				f.stageTypes(s)
+			}
+		}
+	}
 }
 
 // stageTypes decides what a stage's output is, and what travels on.
@@ -82,7 +95,7 @@ func (f *flow) stageTypes(s *dag.Stage) {
 	if s.FanOut != nil {
 		f.each[s] = unknown
 		if fan := findBlock(block.Body, "fan_out"); fan != nil && fan.Body.Attributes["each"] != nil {
-			f.each[s] = f.elements(fan.Body.Attributes["each"].Expr, out)
+			f.each[s] = f.elements(s, fan.Body.Attributes["each"].Expr, out)
 		}
 		// What travels after a fan-out is the element, and its artifact too.
 		f.output[s], f.after[s] = f.each[s], f.each[s]
@@ -90,7 +103,7 @@ func (f *flow) stageTypes(s *dag.Stage) {
 	}
 	forward := block.Body.Attributes["forward"]
 	if forward != nil && !s.ForwardItem {
-		f.after[s], f.passes[s] = f.forwarded(forward.Expr, out)
+		f.after[s], f.passes[s] = f.forwarded(s, forward.Expr, out)
 	}
 	copies := s.Decide != nil && s.Schema == nil && forward == nil && block.Body.Attributes["input"] == nil && !givesOutput(block)
 	if copies {
@@ -117,20 +130,20 @@ func givesOutput(stage *hclsyntax.Block) bool {
 }
 
 // elements is what the elements of a list are that an expression picks.
-func (f *flow) elements(e hclsyntax.Expression, output known) known {
+func (f *flow) elements(s *dag.Stage, e hclsyntax.Expression, output known) known {
 	switch e := e.(type) {
 	case *hclsyntax.ParenthesesExpr:
-		return f.elements(e.Expression, output)
+		return f.elements(s, e.Expression, output)
 	case *hclsyntax.ConditionalExpr:
 		switch {
 		case isEmptyList(e.TrueResult):
-			return f.elements(e.FalseResult, output)
+			return f.elements(s, e.FalseResult, output)
 		case isEmptyList(e.FalseResult):
-			return f.elements(e.TrueResult, output)
+			return f.elements(s, e.TrueResult, output)
 		}
-		return f.elements(e.TrueResult, output).join(f.elements(e.FalseResult, output))
+		return f.elements(s, e.TrueResult, output).join(f.elements(s, e.FalseResult, output))
 	}
-	return f.path(e, output).element()
+	return f.path(s, e, output).element()
 }
 
 func isEmptyList(e hclsyntax.Expression) bool {
@@ -140,13 +153,13 @@ func isEmptyList(e hclsyntax.Expression) bool {
 
 // forwarded is what a `forward` makes of the output, and whether the item may
 // pass as it was: the results of a conditional are picked, never unified.
-func (f *flow) forwarded(e hclsyntax.Expression, output known) (made known, passes bool) {
+func (f *flow) forwarded(s *dag.Stage, e hclsyntax.Expression, output known) (made known, passes bool) {
 	switch e := e.(type) {
 	case *hclsyntax.ParenthesesExpr:
-		return f.forwarded(e.Expression, output)
+		return f.forwarded(s, e.Expression, output)
 	case *hclsyntax.ConditionalExpr:
-		yes, passes1 := f.forwarded(e.TrueResult, output)
-		no, passes2 := f.forwarded(e.FalseResult, output)
+		yes, passes1 := f.forwarded(s, e.TrueResult, output)
+		no, passes2 := f.forwarded(s, e.FalseResult, output)
 		switch {
 		case isName(e.TrueResult, "item"):
 			return no, true
@@ -155,7 +168,7 @@ func (f *flow) forwarded(e hclsyntax.Expression, output known) (made known, pass
 		}
 		return yes.join(no), passes1 || passes2
 	}
-	return f.path(e, output), false
+	return f.path(s, e, output), false
 }
 
 // schema is what a schema says, read once however many stages name it.
@@ -168,9 +181,9 @@ func (f *flow) schema(s dag.Schema) known {
 	return k
 }
 
-// path follows `output.a.b` into the schema of the output, also as members of
-// an object.
-func (f *flow) path(e hclsyntax.Expression, output known) known {
+// path follows `output.a.b` into the schema of the output, `item.a` into that of
+// the item, also as members of an object.
+func (f *flow) path(s *dag.Stage, e hclsyntax.Expression, output known) known {
 	if object, ok := e.(*hclsyntax.ObjectConsExpr); ok {
 		props := map[string]*expr.Type{}
 		for _, item := range object.Items {
@@ -178,15 +191,24 @@ func (f *flow) path(e hclsyntax.Expression, output known) known {
 			if !ok {
 				return unknown
 			}
-			props[name] = f.path(item.ValueExpr, output).t
+			props[name] = f.path(s, item.ValueExpr, output).t
 		}
 		return known{t: expr.Object(props)}
 	}
 	t, diags := hcl.AbsTraversalForExpr(e)
-	if diags.HasErrors() || t.RootName() != "output" {
+	if diags.HasErrors() {
 		return unknown
 	}
 	k := output
+	switch t.RootName() {
+	case "output":
+	case "item":
+		k = f.item(f.before[s])
+	case "origin":
+		k = f.origin
+	default:
+		return unknown
+	}
 	for _, step := range t[1:] {
 		attr, ok := step.(hcl.TraverseAttr)
 		if !ok {

@@ -45,6 +45,9 @@ func (k known) join(other known) known {
 
 // member is what stands under a name.
 func (k known) member(name string) known {
+	if k.node == nil {
+		return known{t: k.t.Member(name)}
+	}
 	properties, _ := k.resolved()["properties"].(map[string]any)
 	return k.part(properties[name])
 }
@@ -53,6 +56,9 @@ func (k known) member(name string) known {
 func (k known) element() known {
 	if k.elem != nil {
 		return *k.elem
+	}
+	if k.node == nil {
+		return known{t: k.t.Elem()}
 	}
 	return k.part(k.resolved()["items"])
 }

@@ -91,6 +91,20 @@ func Enum(values ...string) *Type {
 	return t
 }
 
+// Member is what is known of a name in an object.
+func (t *Type) Member(name string) *Type {
+	at, _, _ := orAny(t).attribute(name)
+	return at
+}
+
+// Elem is what is known of the elements of a list.
+func (t *Type) Elem() *Type {
+	if t = orAny(t); t.kind == kindList {
+		return t.elem
+	}
+	return typeAny
+}
+
 func orAny(t *Type) *Type {
 	if t == nil {
 		return typeAny
