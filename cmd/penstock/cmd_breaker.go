@@ -10,7 +10,6 @@ import (
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/gate"
-	"github.com/penstock-run/penstock/internal/diag"
 	"github.com/penstock-run/penstock/internal/ui"
 )
 
@@ -18,8 +17,8 @@ func (c *command) breakerCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "breaker",
 		Short: "List the breakers of the buckets, or close one",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.breakers(cmd.Context()) },
+		Args:  cobra.ArbitraryArgs,
+		RunE:  verbs(func(cmd *cobra.Command) error { return c.breakers(cmd.Context()) }),
 	}
 	cmd.AddCommand(&cobra.Command{
 		Use:   "list",
@@ -96,9 +95,6 @@ func (c *command) resetBreaker(ctx context.Context, bucket string) error {
 		}
 		names = append(names, b.Bucket)
 	}
-	text := "no bucket of that name has been counted"
-	if meant := diag.DidYouMean(bucket, names); meant != "" {
-		text += ". " + meant
-	}
+	text := nearest(bucket, names, "no bucket of that name has been counted")
 	return &dag.Error{Op: "reset breaker", Subject: bucket, Kind: dag.KindConfig, Err: errors.New(text), Hint: "penstock breaker list"}
 }

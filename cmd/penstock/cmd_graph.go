@@ -2,10 +2,11 @@ package main
 
 import (
 	"io"
+	"maps"
+	"slices"
 
 	"github.com/spf13/cobra"
 
-	"github.com/penstock-run/penstock/internal/diag"
 	"github.com/penstock-run/penstock/internal/draw"
 )
 
@@ -24,7 +25,7 @@ func (c *command) graphCommand() *cobra.Command {
 			}
 			write, ok := formats[format]
 			if !ok {
-				return usage("--format %q: %s", format, diag.DidYouMean(format, []string{"dot", "json", "mermaid", "svg"}))
+				return usageOf(cmd, "%s", nearest(format, slices.Sorted(maps.Keys(formats)), "there is no format %q", format))
 			}
 			graph, err := c.load(cmd.Context(), false, false, false)
 			if err != nil {
@@ -33,6 +34,6 @@ func (c *command) graphCommand() *cobra.Command {
 			return write(draw.Of(graph), c.out)
 		},
 	}
-	cmd.Flags().StringVar(&format, "format", "dot", "dot, mermaid, json or svg")
+	cmd.Flags().StringVar(&format, "format", "dot", "draw in `FORMAT`: dot, mermaid, json or svg")
 	return cmd
 }

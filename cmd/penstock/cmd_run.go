@@ -44,20 +44,20 @@ func (c *command) runCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&f.jobs, "jobs", "j", engine.DefaultJobs, "visits at a time in the whole run")
+	flags.IntVarP(&f.jobs, "jobs", "j", engine.DefaultJobs, "make at most `N` visits at a time")
 	flags.BoolVarP(&f.keepGoing, "keep-going", "k", false, "start new items after an infrastructure failure, too")
 	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "print the plan and visit nothing")
 	flags.BoolVarP(&f.force, "always-make", "B", false, "answer nothing from staging/")
 	flags.BoolVar(&f.dry, "dry", false, "visit, let the gate evaluate, and commit nothing")
-	flags.BoolVar(&f.live, "live", false, "call the providers, although the pipeline names a cassette to replay")
-	flags.StringVar(&f.record, "record", "", "append live completions to this cassette")
+	flags.BoolVar(&f.live, "live", false, "call the providers, whatever cassette the pipeline replays")
+	flags.StringVar(&f.record, "record", "", "append live completions to `FILE`, a cassette")
 	return cmd
 }
 
 // options of the engine for this command line.
 func (c *command) options(ctx context.Context, f runFlags, visits bool) (engine.Options, error) {
 	if f.jobs < 1 {
-		return engine.Options{}, usage("-j %d: at least one visit at a time", f.jobs)
+		return engine.Options{}, usage("-j takes a whole number from 1, not %d", f.jobs)
 	}
 	graph, err := c.load(ctx, visits, visits && f.live, false)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-run/penstock/dag"
-	"github.com/penstock-run/penstock/internal/diag"
 	"github.com/penstock-run/penstock/internal/engine"
 	"github.com/penstock-run/penstock/internal/staging"
 	"github.com/penstock-run/penstock/internal/ui"
@@ -53,7 +52,7 @@ func (c *command) show(what string) error {
 		}
 	}
 	return &dag.Error{Op: "show", Subject: what, Kind: dag.KindConfig,
-		Err: errors.New(strings.TrimSpace("no item and no artifact is called that. " + diag.DidYouMean(what, similar))), Hint: "penstock status"}
+		Err: errors.New(nearest(what, similar, "no item and no artifact is called that")), Hint: "penstock status"}
 }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -130,7 +129,7 @@ func (c *command) describer(ctx context.Context) (func(*dag.Plugin) (*dag.Plugin
 		if name, ok := strings.CutPrefix(p.Source, "builtin/"); ok {
 			info, ok := bundled.Info(name)
 			if !ok {
-				return nil, fmt.Errorf("there is no bundled plugin %q. %s", name, diag.DidYouMean(name, bundled.Names()))
+				return nil, errors.New(nearest(name, bundled.Names(), "there is no bundled plugin %q", name))
 			}
 			info.CheckConfig = func(config []byte) []dag.ConfigProblem { return bundled.CheckConfig(name, c.dir, config) }
 			return info, nil

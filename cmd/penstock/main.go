@@ -8,7 +8,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime/debug"
@@ -17,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-run/penstock/dag"
-	"github.com/penstock-run/penstock/internal/diag"
 	"github.com/penstock-run/penstock/internal/staging"
 	"github.com/penstock-run/penstock/internal/ui"
 )
@@ -44,8 +42,9 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	root.SetErr(errw)
 	err := root.ExecuteContext(context.Background())
 	if err != nil && !c.began && dag.KindOf(err) == dag.KindInfrastructure {
-		err = usage("%w", err) // what cobra says of the words that it was given
+		err = usage("%v", err) // what cobra says of the words that it was given
 	}
+	c.json = c.json || err != nil && !c.began && asksJSON(args)
 	if err != nil && !errors.Is(err, errPrinted) {
 		c.printer().Error(err)
 	}
@@ -73,18 +72,6 @@ var errPrinted = errors.New("already printed")
 func printed(kind dag.Kind) error {
 	return &dag.Error{Op: "penstock", Kind: kind, Err: errPrinted}
 }
-
-const exitHelp = `
-Exit status:
-  0    done; rejected items are a result, not an error
-  1    the pipeline, the flags or the files are wrong; nothing was started
-  2    some items failed for want of infrastructure (a plugin, a provider, the disk)
-  3    a stopping rule ended the run: a breaker, a budget, a provider without quota
-  4    with --detailed-exitcode: the plan is not empty
-  5    reality differs from what was promised
-  70   an invariant of Penstock itself is broken: please report it
-  130  interrupted
-`
 
 // command holds the flags that every verb has.
 type command struct {
@@ -116,56 +103,31 @@ func (c *command) root() *cobra.Command {
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return cmd.Help()
-			}
-			var verbs []string
-			for _, sub := range cmd.Commands() {
-				if !sub.Hidden {
-					verbs = append(verbs, sub.Name())
-				}
-			}
-			return usage("there is no verb %q. %s", args[0], diag.DidYouMean(args[0], verbs))
-		},
+		RunE:          verbs(printHelp),
 	}
-	root.CompletionOptions.HiddenDefaultCmd = false
+	root.CompletionOptions.DisableDefaultCmd = true // completionCommand has its words
 	root.PersistentPreRun = func(*cobra.Command, []string) { c.began = true }
 	flags := root.PersistentFlags()
-	flags.StringVarP(&c.dir, "directory", "C", ".", "the pipeline's directory")
-	flags.StringVarP(&c.file, "file", "f", "", "the pipeline's file in it (default pipeline.hcl)")
-	flags.BoolVar(&c.json, "json", false, "print JSON")
-	flags.BoolVar(&c.noColour, "no-color", false, "print no colour")
-	flags.StringArrayVar(&c.vars, "var", nil, "set a variable: NAME=VALUE")
-	flags.StringArrayVar(&c.varFiles, "var-file", nil, "read variables from a file")
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return usage("%v; `%s --help` lists the flags", err, cmd.CommandPath())
-	})
-	root.AddCommand(c.initCommand(), c.validateCommand(), c.runCommand(), c.planCommand(), c.statusCommand(),
-		c.showCommand(), c.graphCommand(), c.auditCommand(), c.breakerCommand(), c.versionCommand(), c.pluginCommand())
-	root.SetHelpTemplate(root.HelpTemplate() + exitHelp)
-	return root
-}
-
-// noArgs is for verbs that take flags alone.
-func noArgs(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage("%q: `%s` takes flags only; `%s --help` lists them", args[0], cmd.CommandPath(), cmd.CommandPath())
-	}
-	return nil
-}
-
-// oneArg is for verbs that take one thing, which is told in words.
-func oneArg(what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if len(args) != 1 {
-			return usage("`%s` takes one thing: %s", cmd.CommandPath(), what)
+	flags.StringVarP(&c.dir, "directory", "C", ".", "find the pipeline in `DIR`")
+	flags.StringVarP(&c.file, "file", "f", "", "read `FILE` instead of pipeline.hcl")
+	flags.BoolVar(&c.json, "json", false, "answer JSON, the last error included")
+	flags.BoolVar(&c.noColour, "no-color", false, "print no colour; so does NO_COLOR=1")
+	flags.StringArrayVar(&c.vars, "var", nil, "set a variable: `NAME=VALUE`")
+	flags.StringArrayVar(&c.varFiles, "var-file", nil, "read variables from `FILE`")
+	flags.BoolP("help", "h", false, "print this")
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpTemplate(helpTemplate)
+	root.AddGroup(&cobra.Group{ID: "do", Title: "Build and run:"}, &cobra.Group{ID: "look", Title: "Look and mend:"}, &cobra.Group{ID: "", Title: "Besides:"})
+	for group, commands := range map[string][]*cobra.Command{
+		"do":   {c.initCommand(), c.validateCommand(), c.planCommand(), c.runCommand()},
+		"look": {c.statusCommand(), c.showCommand(), c.graphCommand(), c.auditCommand(), c.breakerCommand()},
+		"":     {c.versionCommand(), c.completionCommand(), c.pluginCommand()},
+	} {
+		for _, cmd := range commands {
+			cmd.GroupID = group
+			root.AddCommand(cmd)
 		}
-		return nil
 	}
-}
-
-// usage is a mistake in the command's words.
-func usage(format string, args ...any) error {
-	return &dag.Error{Op: "penstock", Kind: dag.KindConfig, Err: fmt.Errorf(format, args...)}
+	root.SetHelpCommand(c.helpCommand(root))
+	return root
 }
