@@ -47,12 +47,41 @@ func (b *batch) append(path string, row any) error {
 }
 
 func (b *batch) appendLine(path string, line []byte) {
-	lines := b.writes[path]
+	lines, ok := b.writes[path]
+	if !ok {
+		lines = b.g.rooms.take(path)
+	}
 	if len(lines)+len(line) > cap(lines) { // doubled: append's own growth would copy each line five times
 		lines = slices.Grow(lines, max(len(lines), len(line), 64<<10))
 	}
 	b.writes[path] = append(lines, line...)
 	b.lines = append(b.lines, Line{path, line[:len(line)-1]})
+}
+
+// rooms are the buffers of the last batch, for the next one: what a corpus
+// appends to, it mostly appends to again. They are used under the lock.
+type rooms map[string][]byte
+
+// roomsMost and roomMost bound what is kept: files, and bytes of a file.
+const (
+	roomsMost = 16
+	roomMost  = 2 << 20
+)
+
+func (r rooms) take(path string) []byte {
+	room := r[path]
+	delete(r, path)
+	return room
+}
+
+// give keeps the buffers of a batch whose writes have been made.
+func (r rooms) give(writes map[string][]byte) {
+	clear(r)
+	for path, lines := range writes {
+		if len(r) < roomsMost && cap(lines) <= roomMost {
+			r[path] = lines[:0]
+		}
+	}
 }
 
 // unique finds the record with a key, in the corpus or in this batch.

@@ -220,6 +220,7 @@ func (g *Gate) write(b *batch, sizes map[string]int64) error {
 	if lines := b.writes[breakersPath]; len(lines) > 0 {
 		g.breaker.wrote(b.breakers, sizes[breakersPath]+int64(len(lines)))
 	}
+	g.rooms.give(b.writes)
 	if g.store.records >= g.store.every || g.store.end >= checkpointBytes {
 		if err := g.store.checkpoint(); err != nil {
 			// The batch stands in the journal; the next one finds out what is wrong.

@@ -43,6 +43,7 @@ type Gate struct {
 	digest  dag.Digest
 	checks  []*check
 	run     dag.Doc // what expressions read as `run`
+	rooms   rooms
 	ledger  *ledger
 	breaker *breakers
 
@@ -95,7 +96,7 @@ func open(ctx context.Context, o Options, at func(point string)) (*Gate, error) 
 	if err := validate(o.Gate); err != nil {
 		return nil, &dag.Error{Op: "open the gate", Kind: dag.KindConfig, Err: err}
 	}
-	g := &Gate{o: o, spec: o.Gate, digest: o.Digest}
+	g := &Gate{o: o, spec: o.Gate, digest: o.Digest, rooms: rooms{}}
 	if g.digest.IsZero() {
 		g.digest = DigestOf(o.Gate)
 	}

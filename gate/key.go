@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/text"
@@ -117,8 +118,12 @@ func candidateDigest(c *Candidate, members []dag.Member, docs []dag.Doc) dag.Dig
 // them at the end: each is a few bytes, and a hash is dear to start.
 type digester struct{ b []byte }
 
+// digesters keeps their buffers: two are needed for each candidate.
+var digesters = sync.Pool{New: func() any { return &digester{make([]byte, 0, 2<<10)} }}
+
 func newDigester(what string) *digester {
-	d := &digester{make([]byte, 0, 1<<10)}
+	d := digesters.Get().(*digester)
+	d.b = d.b[:0]
 	d.text("penstock gate 1 " + what)
 	return d
 }
@@ -156,4 +161,11 @@ func (d *digester) stage(s *dag.Stage) {
 	d.text(s.Name)
 }
 
-func (d *digester) sum() dag.Digest { return dag.Sum(d.b) }
+// sum ends the digester.
+func (d *digester) sum() dag.Digest {
+	sum := dag.Sum(d.b)
+	if cap(d.b) <= 64<<10 {
+		digesters.Put(d)
+	}
+	return sum
+}
