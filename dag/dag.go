@@ -186,7 +186,7 @@ type Stage struct {
 	Retry       Retry
 	Concurrency int // visits at a time; 0: only -j bounds it
 	Batch       int // 0: no batches
-	Samples     int // 0: one
+	Samples     int // 0: one visit with its own output; else so many, and the output is the list of theirs
 	MaxAge      time.Duration
 	HasMaxAge   bool
 	Cache       *bool // nil: by default

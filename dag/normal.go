@@ -231,7 +231,7 @@ func (n *normal) stage(s *Stage) {
 	n.bool(s.ForwardItem)
 	n.bool(s.MustChange)
 	n.bool(s.ReadsCorpus)
-	n.int(max(s.Samples, 1))
+	n.int(s.Samples)
 	n.int(s.Batch)
 	if f := s.FanOut; f != nil {
 		n.text("fan_out", string(f.Code))

@@ -40,7 +40,7 @@ func (e *engine) visited(r *host.Result) {
 		// The item asks again and finds the action in the store; the first of
 		// them is spared the look-up.
 		step, err := w.item.t.Next()
-		if err == nil && v.stage.Samples <= 1 {
+		if err == nil && v.stage.Samples == 0 {
 			if e.apply(w.item, step, m) {
 				e.ready = append(e.ready, w.item)
 			}

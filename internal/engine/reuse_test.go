@@ -217,8 +217,16 @@ func TestSamples(t *testing.T) {
 	if got, want := string(w.rows("data/cards.jsonl")[1]), `{"id":"i0001","votes":["i0001 says 0","i0001 says 1"]}`; got != want {
 		t.Errorf("the record is %s, want %s", got, want)
 	}
+	w.edit("samples = 2", "samples = 1") // a list of one, else a number in a variable would change what `output` is
+	removeAll(t, w, "data", "meta")
+	if s = w.run(); s.Kind != 0 || s.Tally.Visits != 0 {
+		t.Errorf("%d visits: %+v", w.made("vote"), s)
+	}
+	if got, want := string(w.rows("data/cards.jsonl")[1]), `{"id":"i0001","votes":["i0001 says 0"]}`; got != want {
+		t.Errorf("the record is %s, want %s", got, want)
+	}
 	w.forget()
-	w.edit("samples = 2", "samples = 3")
+	w.edit("samples = 1", "samples = 3")
 	w.write("items.jsonl", strings.Join(numbered(5, ""), "\n")+"\n")
 	removeAll(t, w, "data", "meta")
 	plan, err := Plan(t.Context(), w.options(nil))

@@ -53,7 +53,7 @@ func (e *engine) visit(it *item, step dag.Step) bool {
 			return false
 		}
 		if m, ok := e.answered(step.Stage, action); ok {
-			if step.Stage.Samples <= 1 {
+			if step.Stage.Samples == 0 {
 				return e.apply(it, step, m)
 			}
 			continue

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -48,8 +49,16 @@ func steps(pointer string) []string {
 	return parts
 }
 
-// remove takes one member out of nested objects.
+// remove takes one member out of nested objects and lists. It takes no element
+// out of a list: those after it would move up, and be others.
 func remove(doc any, path []string) (any, bool) {
+	if list, ok := doc.([]any); ok && len(path) > 1 {
+		i, err := strconv.Atoi(path[0])
+		if err != nil || i < 0 || i >= len(list) {
+			return nil, false
+		}
+		return remove(list[i], path[1:])
+	}
 	object, ok := doc.(map[string]any)
 	if !ok {
 		return nil, false
