@@ -5,6 +5,7 @@ import (
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/canon"
+	"github.com/penstock-run/penstock/internal/schema"
 )
 
 // schemaCheck holds when the value fits a JSON Schema. The schema sees canonical
@@ -35,7 +36,12 @@ func (c *schemaCheck) judge(s *scope) (result, error) {
 		return refused("", "the value is not one strict JSON document: %v", err), nil
 	}
 	if err := c.schema.Validate(canonical); err != nil {
-		return refused("", "%v", err), nil
+		at := ""
+		var misfit *schema.Misfit
+		if errors.As(err, &misfit) {
+			at = misfit.Pointer
+		}
+		return refused(at, "%v", err), nil
 	}
 	return passed(nil), nil
 }

@@ -387,6 +387,17 @@ func TestTriviaDuplicates(t *testing.T) {
 	}
 }
 
+// A misfit's record says where in the value it is.
+func TestSchemaPlace(t *testing.T) {
+	g := mustOpen(t, options(t, t.TempDir(), triviaGate(t)))
+	item := goodCard()
+	item.card["w"] = []any{"Bayezid I", "\t", "Selim III"}
+	v := judge(t, g, item.candidate(t))[0]
+	if codes(v) != "R_SCHEMA" || len(v.Details) != 1 || v.Details[0].At != "/w/1" {
+		t.Errorf("%s %+v", codes(v), v.Details)
+	}
+}
+
 // One record of each kind of row, byte for byte.
 func TestTriviaRows(t *testing.T) {
 	dir := t.TempDir()
