@@ -72,12 +72,18 @@ func TestTriviaBatches(t *testing.T) {
 		}
 		return "go"
 	})
+	// Lines of the source that are no buckets, T05 among them.
+	buckets = append(buckets, `{"cat":"../data","diff":"easy","batch":1}`, `{"cat":"Music","diff":"easy","batch":1}`, `{"cat":"music","diff":"easy","batch":1e400}`,
+		`{"cat":"music","cat":"music","diff":"easy","batch":1}`, `{"cat":"music","diff":"\ud800","batch":1}`)
 	w := newWorkspace(t, buckets, p, unlimited...)
 	w.run(0)
 	const fanOut, misfit, noJSON = "failed topic_miner 1 R_SCHEMA E_FAN_OUT", "failed topic_miner 1 R_SCHEMA E_OUTPUT", "failed topic_miner 1 R_SCHEMA E_MALFORMED"
 	want := map[string]string{
 		"history/easy/1": fanOut, "history/medium/1": fanOut, "history/hard/1": fanOut, "science/easy/1": fanOut, "science/medium/1": fanOut,
 		"science/hard/1": noJSON, "nature/easy/1": misfit, "nature/medium/1": misfit, "nature/hard/1": misfit, "society/easy/1": misfit, "society/hard/1": noJSON,
+	}
+	for _, item := range []string{"../data/easy/1", "Music/easy/1", "examples/trivia-cards/buckets.jsonl:15", "examples/trivia-cards/buckets.jsonl:16", "examples/trivia-cards/buckets.jsonl:17"} {
+		want[item] = "failed  0 R_SCHEMA E_INPUT"
 	}
 	for i := range 5 {
 		want[fmt.Sprintf("as it should be, %d", i+1)] = "accepted"
@@ -446,6 +452,42 @@ func TestTriviaIndependence(t *testing.T) {
 		append(unlimited, "  plugin = plugin.anthropic\n  model  = \"claude-sonnet-5\"", "  plugin = plugin.openai\n  model  = \"gpt-5-mini\"")...)
 	if _, stderr := w.run(1); !strings.Contains(stderr, "independent") {
 		t.Error(stderr)
+	}
+}
+
+// The gate does not trust the routes: an edit that sends it what it should not
+// get, or another crafter's card, is found out there.
+func TestTriviaEditedRoutes(t *testing.T) {
+	t.Parallel()
+	for _, edit := range []struct{ name, from, to, cat, want string }{
+		{"a reject is handed over", "    stop   = \"rejected\"\n    status = \"reject\"\n", "    to = gate.accept\n", "history", schemaCode},
+		{"T04 music by the plain crafter", "if = contains(local.mme, item.cat)", "if = item.cat == \"film-tv\"", "music", schemaCode},
+		{"T08 a second repair is handed over", "      stop   = \"failed\"\n      status = \"repair\"\n", "      to = gate.accept\n", "history", schemaCode},
+		{"nobody says that the verifier is independent", "  independent_of = [stage.crafter, stage.mme_crafter, stage.repairer]\n", "", "history", schemaCode},
+	} {
+		p := newPlay()
+		cases := accepted("plain")
+		change := append(slices.Clone(unlimited), edit.from, edit.to)
+		mends := object{"status": "repair", "repair_fields": []string{"x"}}
+		switch edit.name[:3] {
+		case "a r":
+			cases = five("rejected", triviaCase{report: object{"status": "reject"}})
+		case "T08":
+			cases = five("mended", triviaCase{report: mends, repaired: object{"x": "He did it twice."}, rereport: mends})
+		case "nob":
+			change = append(change, "  plugin = plugin.anthropic\n  model  = \"claude-sonnet-5\"", "  plugin = plugin.openai\n  model  = \"gpt-5-mini\"")
+		}
+		w := newWorkspace(t, []string{p.batch(edit.cat, "easy", 1, cases...)}, p, change...)
+		w.run(0)
+		ends := w.ends()
+		for _, c := range cases {
+			if ends[c.name] != edit.want {
+				t.Errorf("%s: %s ends %s, want %s", edit.name, c.name, ends[c.name], edit.want)
+			}
+		}
+		if data := w.lines("data/" + edit.cat + "/easy.jsonl"); len(data) > 0 {
+			t.Errorf("%s: %d cards", edit.name, len(data))
+		}
 	}
 }
 
