@@ -160,7 +160,7 @@ func (b *batch) lockedPhase(j *judgement) error {
 	}
 	// The same record a second time is no duplicate of itself: decline and accept
 	// come to that by its id, so it is left to them.
-	if have, err := b.record(j.record); err != nil || have == j.record.digest.String() {
+	if have, err := b.record(j.record); err != nil || have != "" && have == j.record.digest.String() {
 		return err
 	}
 	for i, done := range j.states {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Penstock. peer.sh install|gen|cmd|cmd-plan|cmd-validate|edit|reset WORKDIR N [SEED]; N is steps for w2 and w2schema
+# Penstock. peer.sh install|gen|cmd|cmd-plan|cmd-validate|edit|reset|reset-known WORKDIR N [SEED]; N is steps for w2 and w2schema
 # (N/5 items), items for all others. WL (environment) names the workload: w2 (default), w2schema, w4, w4checks, wide.
 # edit WORKDIR N ITEM REVISION changes one item's text.
 set -eu
@@ -17,5 +17,9 @@ cmd-plan) echo "$W/bin/penstock -C $D plan" ;;
 cmd-validate) echo "$W/bin/penstock -C $D validate" ;;
 edit) python3 "$H/gen.py" edit "$D" "$4" "$5" ;;
 reset) rm -rf "$D/staging" "$D/data" "$D/meta" "$D/.decisions" ;;
+reset-known) # but the plugin's description is still known
+	rm -rf "$D/data" "$D/meta" "$D/.decisions"
+	find "$D/staging" -mindepth 1 ! -name memo.json -delete
+	;;
 *) echo "peer.sh: no verb $verb" >&2; exit 2 ;;
 esac

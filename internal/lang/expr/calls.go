@@ -114,6 +114,10 @@ func (c *compiler) checkCall(f function.Function, e *hclsyntax.FunctionCallExpr,
 		if i < len(params) {
 			p = &params[i]
 		}
+		if p.Type.IsPrimitiveType() && (a.t.kind == kindList || a.t.kind == kindObject) {
+			c.error(e.Args[i].Range(), sumType, fmt.Sprintf("The argument %q of %s does not fit: a %s is needed, and this is %s.", p.Name, e.Name, fromCty(p.Type), articled(a.t.notNull())))
+			return nil, false
+		}
 		v, err := convert.Convert(unknownOf(a), p.Type)
 		if err != nil {
 			c.error(e.Args[i].Range(), sumType, fmt.Sprintf("The argument %q of %s does not fit: %s.", p.Name, e.Name, err))

@@ -32,7 +32,8 @@ func fastText(x hclsyntax.Expression) textClosure {
 		parts = append(parts, part)
 	}
 	return func(f *frame) (string, bool) {
-		var text []byte
+		var room [64]byte
+		text := room[:0]
 		for _, p := range parts {
 			if p.read == nil {
 				text = append(text, p.constant...)
