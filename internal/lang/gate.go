@@ -173,6 +173,7 @@ func (l *loader) gateReview(g *dag.Gate, b *body) {
 	if block == nil {
 		return
 	}
+	l.unsupportedAt("review", block.DefRange())
 	q := l.open(block, shape{may: []string{"subject", "target", "question", "purpose"}})
 	q.inherited = b.inherited
 	g.Review = &dag.ReviewBlock{}

@@ -108,7 +108,7 @@ func TestIngestPipeline(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{
 		"a mode that is decided at the start of a run", "a plugin that asks the corpus", "batch", "a plugin that fetches",
-		"a plugin that fetches", "ask", `corpus "markdown"`, "skipped",
+		"a plugin that fetches", "ask", `corpus "markdown"`, "review", "skipped",
 	}, what); diff != "" {
 		t.Errorf("unsupported (-want +got):\n%s", diff)
 	}

@@ -171,8 +171,8 @@ func (l *loader) loadExpect(block *hclsyntax.Block) Expect {
 		Code: b.code("code"), Triage: dag.Triage(b.word("triage", triages...)), Pos: l.pos(block.DefRange()),
 	}
 	e.Outcome = b.outcomeOf("outcome", e.Stage)
-	if b.has("figure") {
-		f := b.amount("figure")
+	if v, ok := b.typed("figure", cty.Number); ok {
+		f, _ := v.AsBigFloat().Float64()
 		e.Figure = &f
 	}
 	return e

@@ -135,6 +135,9 @@ func (l *loader) stagePlugin(s *dag.Stage, b *body) {
 			b.fail(b.at, missingAttribute, fmt.Sprintf("The plugin %q asks the corpus, so its answers depend on it. Write `reads = gate.x`, or `cache = true` where an old answer will do.", s.Plugin.Name))
 		}
 	}
+	if !uses("corpus") && b.has("reads") {
+		l.warn(b.attrs["reads"].SrcRange, unusedReads, fmt.Sprintf("The plugin %q never asks the corpus, so `reads` changes nothing. Remove the line.", s.Plugin.Name))
+	}
 	l.pluginOutcomes(s, b)
 	for _, code := range s.Info.Codes {
 		l.pluginCode(s, code, b.expr("plugin").Range())

@@ -66,6 +66,7 @@ const (
 	untypedDocument      = "Document without a schema"
 	unusedCode           = "Unused failure code"
 	unusedProvider       = "Unused provider"
+	unusedReads          = "Unused reads"
 	validationFailed     = "Value refused"
 	variableNotSet       = "Variable not set"
 	wholeObject          = "All locals read at once"
