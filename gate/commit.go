@@ -123,21 +123,53 @@ func (g *Gate) commitLive(ctx context.Context, live []*request) error {
 	case g.o.DryRun:
 		return g.commitDry(live)
 	}
-	var data []string
+	// A data file that cannot be locked or opened holds up its own candidates and no
+	// others: they go on without it.
+	unusable := map[string]error{}
+	for {
+		data, open := dataOf(live, unusable)
+		err := g.locked(ctx, data, func(b *batch) error {
+			for _, r := range live {
+				r.verdicts = b.decideAll(r.evals, unusable)
+			}
+			return b.countBreakers()
+		})
+		var file *errDataFile
+		if !errors.As(err, &file) || !slices.Contains(data, file.path) {
+			return err
+		}
+		unusable[file.path] = err
+		if _, left := dataOf(live, unusable); left == 0 || open == 0 {
+			return err
+		}
+	}
+}
+
+// dataOf are the data files that candidates may be written to, but for those that
+// are not usable, and how many candidates are still to be decided.
+func dataOf(live []*request, unusable map[string]error) (data []string, open int) {
 	for _, r := range live {
 		for _, e := range r.evals {
-			if e.err == nil && e.known == nil && e.j.record != nil {
+			if e.err != nil || e.known != nil || e.j.record != nil && unusable[e.j.record.path] != nil {
+				continue
+			}
+			open++
+			if e.j.record != nil {
 				data = append(data, e.j.record.path)
 			}
 		}
 	}
-	return g.locked(ctx, data, func(b *batch) error {
-		for _, r := range live {
-			r.verdicts = b.decideAll(r.evals)
-		}
-		return b.countBreakers()
-	})
+	return data, open
 }
+
+// errDataFile is what is wrong with one data file, before anything is promised.
+type errDataFile struct {
+	path string
+	err  error
+}
+
+func (e *errDataFile) Error() string { return e.err.Error() }
+func (e *errDataFile) Unwrap() error { return e.err }
 
 // locked calls fill under the locks with everything up to date, and commits what
 // it has put into the batch.
@@ -154,6 +186,9 @@ func (g *Gate) locked(ctx context.Context, data []string, fill func(*batch) erro
 		full[i] = filepath.Join(g.o.Dir, path)
 	}
 	if err := held.LockBuckets(ctx, full); err != nil {
+		if file, ok := err.(*errDataFile); ok {
+			return &errDataFile{data[slices.Index(full, file.path)], file.err}
+		}
 		return err
 	}
 	g.store.at("locked")
@@ -175,10 +210,17 @@ func (g *Gate) catchUp(data []string) (map[string]int64, error) {
 		return nil, err
 	}
 	sizes := map[string]int64{}
-	for _, path := range slices.Concat(g.ownLogs(), data) {
+	for _, path := range g.ownLogs() {
 		size, err := g.store.settle(path)
 		if err != nil {
 			return nil, err
+		}
+		sizes[path] = size
+	}
+	for _, path := range data {
+		size, err := g.store.settle(path)
+		if err != nil {
+			return nil, &errDataFile{path, err}
 		}
 		sizes[path] = size
 	}
@@ -247,7 +289,7 @@ func (g *Gate) writeOrder(a, b string) int {
 }
 
 // decideAll decides in order. What goes wrong with one candidate is its own.
-func (b *batch) decideAll(evals []*Evaluation) []Verdict {
+func (b *batch) decideAll(evals []*Evaluation, unusable map[string]error) []Verdict {
 	verdicts := make([]Verdict, len(evals))
 	for i, e := range evals {
 		switch {
@@ -255,6 +297,8 @@ func (b *batch) decideAll(evals []*Evaluation) []Verdict {
 			verdicts[i] = Verdict{Err: e.err}
 		case e.known != nil:
 			verdicts[i] = *e.known
+		case e.j.record != nil && unusable[e.j.record.path] != nil:
+			verdicts[i] = Verdict{Err: corpusError(unusable[e.j.record.path])}
 		default:
 			v, err := b.decide(e)
 			if err != nil {
@@ -281,7 +325,7 @@ func (g *Gate) commitDry(live []*request) error {
 	b := g.dry
 	for _, r := range live {
 		for _, e := range r.evals {
-			v := b.decideAll([]*Evaluation{e})[0]
+			v := b.decideAll([]*Evaluation{e}, nil)[0]
 			if v.Err == nil {
 				v.Dry = true
 				if !v.Known {

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 
 	"github.com/penstock-run/penstock/dag"
 )
@@ -274,6 +276,69 @@ func TestReadOnlyFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	refuses(t, dir, spec)
+}
+
+// What is wrong with one bucket's file or lock holds up no other bucket.
+func TestOneBucketDown(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		upset func(dir string) (mend func())
+	}{
+		{"a folder in the place of its file", func(dir string) func() {
+			if err := os.MkdirAll(filepath.Join(dir, "data/new.jsonl"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			return func() { _ = os.Remove(filepath.Join(dir, "data/new.jsonl")) }
+		}},
+		{"a lock that does not come", func(dir string) func() {
+			f, err := os.Create(filepath.Join(dir, "data/new.jsonl.lock"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := unix.Flock(int(f.Fd()), unix.LOCK_EX); err != nil {
+				t.Fatal(err)
+			}
+			return func() { _ = f.Close() }
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir, spec := filled(t)
+			o := options(t, dir, spec)
+			o.LockTimeout = 20 * time.Millisecond
+			g := mustOpen(t, o)
+			mend := tt.upset(dir)
+			candidates := []*Candidate{
+				cardCandidate("5", "new", `{"q":"Five?"}`), cardCandidate("6", "art", `{"q":"Six?"}`), cardCandidate("7", "new", `{"q":"Seven?"}`),
+				cardCandidate("8", "art", `{"q":"One?"}`), cardCandidate("9", "art", `{"n":9,"q":"Five?"}`),
+			}
+			var ends []dag.End
+			for _, v := range judge(t, g, candidates...) {
+				if v.Err != nil && dag.KindOf(v.Err) != dag.KindInfrastructure {
+					t.Errorf("%v", v.Err)
+				}
+				ends = append(ends, v.End)
+			}
+			// What is not committed is nobody's duplicate.
+			if diff := cmp.Diff([]dag.End{"", dag.Accepted, "", dag.Rejected, dag.Accepted}, ends); diff != "" {
+				t.Error(diff)
+			}
+			mend()
+			ends = nil
+			for _, v := range judge(t, g, candidates...) {
+				ends = append(ends, v.End)
+			}
+			if diff := cmp.Diff([]dag.End{dag.Rejected, dag.Accepted, dag.Accepted, dag.Rejected, dag.Accepted}, ends); diff != "" {
+				t.Error(diff)
+			}
+			if err := g.Close(); err != nil {
+				t.Fatal(err)
+			}
+			report, err := Audit(context.Background(), Options{Dir: dir, Gate: spec})
+			if err != nil || !report.Clean() || report.Records != 6 {
+				t.Errorf("%+v %v", report, err)
+			}
+		})
+	}
 }
 
 func refuses(t *testing.T, dir string, spec *dag.Gate) {

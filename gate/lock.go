@@ -57,7 +57,8 @@ func (l *locker) Lock(ctx context.Context) (*heldState, error) {
 	return l.held, nil
 }
 
-// LockBuckets waits for the locks of these data files, in sorted order.
+// LockBuckets waits for the locks of these data files, in sorted order. Where one
+// does not come, the error is an *errDataFile.
 func (h *heldState) LockBuckets(ctx context.Context, data []string) error {
 	if h.l.held != h {
 		return errors.New("the lock on the state was given back before the buckets were locked")
@@ -73,7 +74,10 @@ func (h *heldState) LockBuckets(ctx context.Context, data []string) error {
 	for _, path := range slices.Compact(paths) {
 		if err := h.l.acquire(ctx, path); err != nil {
 			h.unlockBuckets()
-			return err
+			if ctx.Err() != nil {
+				return err
+			}
+			return &errDataFile{strings.TrimSuffix(path, ".lock"), err}
 		}
 		h.buckets = append(h.buckets, path)
 	}

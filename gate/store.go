@@ -312,7 +312,7 @@ func (s *store) redoWrite(w write) (wrote bool, err error) {
 func (s *store) commit(writes []write) error {
 	for _, w := range writes {
 		if _, err := s.target(w.path, true); err != nil {
-			return err // while nothing is promised yet
+			return &errDataFile{w.path, err} // while nothing is promised yet
 		}
 	}
 	b, err := encodeRecord(s.buffer, record{epoch: s.epoch, sequence: s.sequence + 1, writes: writes})
