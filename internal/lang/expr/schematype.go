@@ -60,14 +60,37 @@ func (r *schemaReader) read(doc any) *Type {
 		}
 	}
 	if ref, ok := m["$ref"].(string); ok {
-		t = meet(t, r.follow(ref))
+		if other := r.follow(ref); other.kind == kindAny {
+			t = opened(t)
+		} else {
+			t = meet(t, other)
+		}
+	}
+	if _, ok := m["$dynamicRef"]; ok {
+		t = opened(t)
 	}
 	for _, word := range []string{"then", "else"} {
 		if branch, ok := m[word].(map[string]any); ok {
 			t = withNames(t, r.read(branch))
 		}
 	}
+	if dependent, ok := m["dependentSchemas"].(map[string]any); ok {
+		for _, branch := range dependent {
+			t = withNames(t, r.read(branch))
+		}
+	}
 	return t
+}
+
+// opened is an object that may have names of which nothing is known here: they
+// stand behind a reference that is not followed.
+func opened(t *Type) *Type {
+	if t.kind != kindObject || t.rest != nil {
+		return t
+	}
+	c := *t
+	c.rest = typeAny
+	return &c
 }
 
 // withNames adds the names that only a conditional part of a schema declares.

@@ -57,6 +57,8 @@ func TestFromSchema(t *testing.T) {
 		{"one of two shapes", `{"oneOf":[{"type":"object","properties":{"k":{"const":"a"},"x":{"type":"number"}},"required":["k","x"]},{"type":"object","properties":{"k":{"const":"b"}},"required":["k"]}]}`, `{k: one of "a", "b", x: number or null}`},
 		{"any of with null", `{"anyOf":[{"type":"string"},{"type":"null"}]}`, `text or null`},
 		{"all of", `{"allOf":[{"properties":{"a":{"type":"string"}},"required":["a"]},{"properties":{"b":{"type":"string"}}}]}`, `{a: text, b: text or null}`},
+		{"names that depend on one", `{"type":"object","properties":{"a":{"type":"string"}},"dependentSchemas":{"a":{"properties":{"b":{"type":"number"}}}}}`, `{a: text or null, b: number or null}`},
+		{"a reference by a name of its own", `{"$ref":"#base","properties":{"b":{"type":"string"}},"$defs":{"x":{"$anchor":"base","properties":{"a":{"type":"string"}}}}}`, `{b: text or null, *: any}`},
 		{"then", `{"type":"object","properties":{"a":{"type":"string"}},"if":{"required":["a"]},"then":{"properties":{"b":{"type":"number"}}}}`, `{a: text or null, b: number or null}`},
 		{"all of that contradicts itself", `{"allOf":[{"type":"string"},{"type":"number"}]}`, `any`},
 		{"unresolved anchor", `{"$ref":"#here","$defs":{"x":{"$anchor":"here","type":"string"}}}`, `any`},
