@@ -184,6 +184,12 @@ func (g *Gate) locked(ctx context.Context, data []string, fill func(*batch) erro
 	full := make([]string, len(data))
 	for i, path := range data {
 		full[i] = filepath.Join(g.o.Dir, path)
+		// Locking makes the folder of a new bucket; one that held records is not new.
+		if g.store.knows(path) {
+			if err := folderGone(g.o.Dir, path); err != nil {
+				return &errDataFile{path, err}
+			}
+		}
 	}
 	if err := held.LockBuckets(ctx, full); err != nil {
 		if file, ok := err.(*errDataFile); ok {

@@ -107,6 +107,16 @@ func (d osDisk) syncDir(dir string) error {
 	return nil
 }
 
+// folderGone tells that the folder of a file is not there: it was moved, or what
+// was mounted there is not. That is no edit of the file, and passes.
+func folderGone(dir, name string) error {
+	folder := filepath.Dir(filepath.Join(dir, name))
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("the folder %s is gone", folder)
+	}
+	return nil
+}
+
 func (f *osFile) sync() error {
 	return ignoringEINTR(func() error { return datasync(f.File) })
 }

@@ -224,6 +224,29 @@ func TestStateMayBeDeleted(t *testing.T) {
 	}
 }
 
+// A data folder that is gone is not made again, for what it held.
+func TestVanishedDataFolder(t *testing.T) {
+	dir, spec := filled(t)
+	g := mustOpen(t, options(t, dir, spec))
+	e := g.Evaluate(context.Background(), cardCandidate("new", "art", `{"q":"New?"}`))
+	away := filepath.Join(dir, "away")
+	if err := os.Rename(filepath.Join(dir, "data"), away); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.Commit(context.Background(), []*Evaluation{e}); dag.KindOf(err) != dag.KindInfrastructure || !strings.HasSuffix(err.Error(), "/data is gone") {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "data")); err == nil {
+		t.Error("the folder was made again, without what was in it")
+	}
+	if err := os.Rename(away, filepath.Join(dir, "data")); err != nil {
+		t.Fatal(err)
+	}
+	if v, err := g.Commit(context.Background(), []*Evaluation{e}); err != nil || v[0].End != dag.Accepted {
+		t.Errorf("once it is back: %+v, %v", v, err)
+	}
+}
+
 // Whoever reads a file finds whole lines, also where a row did not fit any more.
 func TestFullDiskLeavesWholeLines(t *testing.T) {
 	for _, path := range []string{"meta/verification.jsonl", "data/art.jsonl"} {
@@ -251,6 +274,9 @@ func TestVanishedFolder(t *testing.T) {
 	}
 	_, err := g.Commit(context.Background(), []*Evaluation{e})
 	if dag.KindOf(err) != dag.KindInfrastructure {
+		t.Errorf("%v", err)
+	}
+	if err := g.ledger.refresh(func(*rowLog) (int64, error) { return -1, nil }); dag.KindOf(corpusError(err)) != dag.KindInfrastructure {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(filepath.Join(dir, "meta")); err == nil {

@@ -140,6 +140,9 @@ func (log *rowLog) open(dir string) error {
 	named, err := os.Stat(full)
 	if errors.Is(err, fs.ErrNotExist) {
 		if log.read > 0 {
+			if err := folderGone(dir, log.path); err != nil {
+				return err
+			}
 			return &errEdited{log.path, fmt.Sprintf("it had %d bytes and is gone", log.read)}
 		}
 		return nil

@@ -48,6 +48,15 @@ func (s *store) target(name string, create bool) (*target, error) {
 	return t, nil
 }
 
+// knows reports whether the gate has written to a file, by this process's or the
+// last checkpoint's word.
+func (s *store) knows(name string) bool {
+	if t := s.targets[name]; t != nil && t.size > 0 {
+		return true
+	}
+	return s.files[name].Size > 0
+}
+
 // forgetTargets closes all files, remembering how far they were written.
 func (s *store) forgetTargets() {
 	for name, t := range s.targets {
