@@ -21,7 +21,7 @@ func (c *command) planCommand() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, _ []string) error { return c.plan(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&f.jobs, "jobs", "j", engine.DefaultJobs, "taken for the sake of habit: a plan visits nothing, `N` or not")
+	flags.IntVarP(&f.jobs, "jobs", "j", engine.DefaultJobs, "taken from habit: a plan makes no visit, let alone `N`")
 	flags.BoolVarP(&f.force, "always-make", "B", false, "as if nothing were in staging/")
 	flags.BoolVar(&f.live, "live", false, "plan a run that calls the providers")
 	flags.BoolVar(&f.detailed, "detailed-exitcode", false, "exit 4 when the plan is not empty")

@@ -399,7 +399,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestHelpFits: no line of help is wider than a terminal of 120 columns.
+// TestHelpFits: no line of help is wider than a terminal of 100 columns.
 func TestHelpFits(t *testing.T) {
 	verbs := (&command{}).root().Commands()
 	for _, verb := range verbs {
@@ -409,7 +409,7 @@ func TestHelpFits(t *testing.T) {
 			t.Errorf("%s has no help", verb.Name())
 		}
 		for line := range strings.Lines(out.String()) {
-			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 120 {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
 				t.Errorf("%s --help has a line of %d characters: %s", verb.Name(), n, line)
 			}
 		}

@@ -29,10 +29,11 @@ func (c *command) printSummary(s *engine.Summary, name string) error {
 			Tripped  []string         `json:"open_breakers,omitempty"`
 		}{1, s.RunID, name, s.Dry, ui.KindName(s.Kind), s.Tally, s.Problems, s.More, s.Tripped})
 	}
-	if t := itemTable(s.Problems); t.Len() > 0 {
+	shown := s.Problems[:min(len(s.Problems), shownItems)]
+	if t := itemTable(shown, p.Width()); t.Len() > 0 {
 		t.Print(p)
-		if s.More > 0 {
-			p.Line("  and %d more: penstock status", s.More)
+		if more := s.More + len(s.Problems) - len(shown); more > 0 {
+			p.Line("  and %d more: penstock status", more)
 		}
 		p.Line("")
 	}
@@ -64,54 +65,70 @@ func (c *command) printSummary(s *engine.Summary, name string) error {
 	if t.Ends[dag.Parked] > 0 {
 		p.Note("%s parked: run again to go on from there", count(t.Ends[dag.Parked], "item is", "items are"))
 		if s.Kind == dag.KindInfrastructure || s.Kind == dag.KindStopped {
-			printFirstParked(p, s.Problems)
+			printFirstParked(p, shown)
 		}
 	}
 	return nil
 }
 
-// printFirstParked tells the first cause in full: the table cuts it, and what is
+// printFirstParked tells the first cause in full where the table cuts it: what is
 // wrong with a provider or a disk is mostly the same for all.
 func printFirstParked(p *ui.Printer, problems []engine.Problem) {
 	for _, problem := range problems {
-		if problem.End == dag.Parked {
-			p.Error(&dag.Error{Op: problem.Key, Err: errors.New(problem.Reason)})
-			return
+		if problem.End != dag.Parked {
+			continue
 		}
+		if room := whyWidth(problems, p.Width()); cut(problem.Reason, room) != problem.Reason {
+			p.Error(&dag.Error{Op: problem.Key, Err: errors.New(problem.Reason)})
+		}
+		return
 	}
 }
 
-// tableWidth is what a table of items keeps to: wider lines wrap, and a table
-// whose lines wrap is none. `show` and JSON give every word.
-const tableWidth = 120
+// shownItems is how many items the end of a run lists: what is past a screen or
+// two is read with `status`, or as JSON.
+const shownItems = 200
 
 // leastWhy is what the last column has, however wide the others are.
-const leastWhy = 40
+const leastWhy = 30
 
-// itemTable shows items with their end and why.
-func itemTable(problems []engine.Problem) *ui.Table {
-	rows := make([][]string, len(problems))
-	var width [3]int
-	for i, p := range problems {
-		why := p.Reason
-		if p.Status != "" && why == "" {
-			why = "status " + p.Status
-		}
-		rows[i] = []string{p.Key, word(p.End), firstCode(p.Codes), why}
-		for column := range width {
-			width[column] = max(width[column], utf8.RuneCountInString(rows[i][column]))
-		}
-	}
-	rest := tableWidth - 2*(len(width)+1)
-	for _, w := range width {
-		rest -= w
-	}
+// itemTable shows items with their end and why. It keeps to a width: wider lines
+// wrap, and a table whose lines wrap is none. `show` and JSON give every word.
+func itemTable(problems []engine.Problem, width int) *ui.Table {
 	t := ui.NewTable("item", "end", "code", "why")
-	for _, row := range rows {
-		row[len(width)] = cut(row[len(width)], max(rest, leastWhy))
-		t.Row(row...)
+	room := whyWidth(problems, width)
+	for _, problem := range problems {
+		row := itemRow(problem)
+		row[3] = cut(row[3], room)
+		t.Row(row[:]...)
 	}
 	return t
+}
+
+// itemRow is an item as the table shows it. Its key stands at the beginning of the
+// row and need not be told again.
+func itemRow(p engine.Problem) [4]string {
+	why := strings.TrimPrefix(p.Reason, p.Key+": ")
+	if p.Status != "" && why == "" {
+		why = "status " + p.Status
+	}
+	return [4]string{p.Key, word(p.End), firstCode(p.Codes), why}
+}
+
+// whyWidth is what the other columns leave of a line.
+func whyWidth(problems []engine.Problem, width int) int {
+	var widest [3]int
+	for _, p := range problems {
+		row := itemRow(p)
+		for column := range widest {
+			widest[column] = max(widest[column], utf8.RuneCountInString(row[column]))
+		}
+	}
+	room := width - 2*(len(widest)+1)
+	for _, w := range widest {
+		room -= w
+	}
+	return max(room, leastWhy)
 }
 
 // firstCode is the code that decided, and how many came with it.

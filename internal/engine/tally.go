@@ -72,7 +72,22 @@ func problemOf(it *item) Problem {
 	if p.Reason == "" {
 		p.Reason = it.verdict.Message
 	}
+	if p.Reason == "" && p.Status == "" && len(p.Codes) == 0 && p.End != dag.Accepted && p.End != dag.Expanded {
+		p.Reason = it.lastOutcome()
+	}
 	return p
+}
+
+// lastOutcome is what a route that gives no word of its own sent an item away for.
+func (it *item) lastOutcome() string {
+	if it.t == nil {
+		return ""
+	}
+	visits := it.t.Trail().Visits
+	if n := len(visits); n > 0 && visits[n-1].Outcome != "" {
+		return visits[n-1].Stage + ": " + visits[n-1].Outcome
+	}
+	return ""
 }
 
 // check is item conservation: what came in must have come out.

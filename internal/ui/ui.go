@@ -53,6 +53,20 @@ func isTerminal(w io.Writer) bool {
 	return err == nil
 }
 
+// plainWidth is how wide a line is where no terminal says: it fits a CI log and
+// half a screen.
+const plainWidth = 100
+
+// Width is how many characters a line of data has before it wraps.
+func (p *Printer) Width() int {
+	if f, ok := p.Out.(*os.File); ok {
+		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
+			return int(size.Col)
+		}
+	}
+	return plainWidth
+}
+
 // Colour reports whether data may be coloured.
 func (p *Printer) Colour() bool { return p.colour }
 
