@@ -127,7 +127,7 @@ func (g *Gate) commitLive(ctx context.Context, live []*request) error {
 	// others: they go on without it.
 	unusable := map[string]error{}
 	for {
-		data, open := dataOf(live, unusable)
+		data, _ := dataOf(live, unusable)
 		err := g.locked(ctx, data, func(b *batch) error {
 			for _, r := range live {
 				r.verdicts = b.decideAll(r.evals, unusable)
@@ -139,27 +139,27 @@ func (g *Gate) commitLive(ctx context.Context, live []*request) error {
 			return err
 		}
 		unusable[file.path] = err
-		if _, left := dataOf(live, unusable); left == 0 || open == 0 {
+		if _, left := dataOf(live, unusable); left == 0 && len(unusable) == 1 {
 			return err
 		}
 	}
 }
 
 // dataOf are the data files that candidates may be written to, but for those that
-// are not usable, and how many candidates are still to be decided.
-func dataOf(live []*request, unusable map[string]error) (data []string, open int) {
+// are not usable, and how many candidates are left to be decided.
+func dataOf(live []*request, unusable map[string]error) (data []string, left int) {
 	for _, r := range live {
 		for _, e := range r.evals {
 			if e.err != nil || e.known != nil || e.j.record != nil && unusable[e.j.record.path] != nil {
 				continue
 			}
-			open++
+			left++
 			if e.j.record != nil {
 				data = append(data, e.j.record.path)
 			}
 		}
 	}
-	return data, open
+	return data, left
 }
 
 // errDataFile is what is wrong with one data file, before anything is promised.

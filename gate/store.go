@@ -253,7 +253,7 @@ func (s *store) replay(size int64) error {
 
 // redoWrite makes one write of a committed batch, if the file does not hold it.
 func (s *store) redoWrite(w write) (wrote bool, err error) {
-	t, err := s.target(w.path, true)
+	t, err := s.target(w.path, !s.knows(w.path))
 	if err != nil {
 		return false, err
 	}
@@ -375,7 +375,9 @@ func (s *store) checkpoint() error {
 	}
 	dirs := map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(s.touched)) {
-		t, err := s.target(name, true)
+		// One that is gone is not made anew, for then it would be empty; the journal
+		// keeps its rows until it is back.
+		t, err := s.target(name, false)
 		if err != nil {
 			return err
 		}
