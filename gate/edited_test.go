@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -221,6 +222,45 @@ func TestStateMayBeDeleted(t *testing.T) {
 	report, err := Audit(context.Background(), Options{Dir: dir, Gate: spec})
 	if err != nil || !report.Clean() || report.Records != 4 {
 		t.Errorf("%+v %v", report, err)
+	}
+}
+
+// A file that goes between the last look at it and the commit is not made again:
+// rows at their offsets would stand behind a hole.
+func TestFileGoesUnderTheLock(t *testing.T) {
+	dir, spec := filled(t)
+	data := filepath.Join(dir, "data/art.jsonl")
+	g, err := open(context.Background(), options(t, dir, spec), func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	e := g.Evaluate(context.Background(), cardCandidate("new", "art", `{"q":"New?"}`))
+	held, err := g.locker.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sizes, err := g.catchUp([]string{"data/art.jsonl"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(data, data+".away"); err != nil {
+		t.Fatal(err)
+	}
+	b := g.newBatch()
+	b.decideAll([]*Evaluation{e}, nil)
+	if err := g.write(b, sizes); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+	held.Unlock()
+	if _, err := os.Stat(data); err == nil {
+		t.Error("the file was made again")
+	}
+	if err := os.Rename(data+".away", data); err != nil {
+		t.Fatal(err)
+	}
+	if v := judge(t, g, cardCandidate("new", "art", `{"q":"New?"}`))[0]; v.End != dag.Accepted || v.Known {
+		t.Errorf("once it is back: %s, known %v", v.End, v.Known)
 	}
 }
 

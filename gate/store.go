@@ -311,7 +311,9 @@ func (s *store) redoWrite(w write) (wrote bool, err error) {
 // error only means that its writes are made later (errCommitted).
 func (s *store) commit(writes []write) error {
 	for _, w := range writes {
-		if _, err := s.target(w.path, true); err != nil {
+		// Made only where nothing was: written at its offset, a row in a new file
+		// would stand behind a hole.
+		if _, err := s.target(w.path, w.off == 0); err != nil {
 			return &errDataFile{w.path, err} // while nothing is promised yet
 		}
 	}
