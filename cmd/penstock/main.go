@@ -121,7 +121,7 @@ func (c *command) root() *cobra.Command {
 	for group, commands := range map[string][]*cobra.Command{
 		"do":   {c.initCommand(), c.validateCommand(), c.planCommand(), c.runCommand()},
 		"look": {c.statusCommand(), c.showCommand(), c.graphCommand(), c.auditCommand(), c.breakerCommand()},
-		"":     {c.versionCommand(), c.completionCommand(), c.pluginCommand()},
+		"":     {c.functionsCommand(), c.versionCommand(), c.completionCommand(), c.pluginCommand()},
 	} {
 		for _, cmd := range commands {
 			cmd.GroupID = group

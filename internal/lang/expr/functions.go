@@ -8,11 +8,11 @@ import (
 
 // FunctionDoc describes a function of the language for people.
 type FunctionDoc struct {
-	Name        string
-	Signature   string // "substr(str, offset, length)"
-	Description string // one sentence
-	Example     string // an expression
-	Result      string // what it gives, as JSON
+	Name        string `json:"name"`
+	Signature   string `json:"signature"`   // "substr(str, offset, length)"
+	Description string `json:"description"` // one sentence
+	Example     string `json:"example"`     // an expression
+	Result      string `json:"result"`      // what it gives, as JSON
 }
 
 // entry is a function of the catalogue. Every example is run as a test.

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/diag"
+	"github.com/penstock-run/penstock/internal/lang/expr"
+	"github.com/penstock-run/penstock/internal/ui"
+)
+
+func (c *command) functionsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "functions [NAME]",
+		Short: "List the functions of the language, or tell what one does",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 {
+				return c.function(args[0])
+			}
+			return c.functions()
+		},
+	}
+}
+
+func (c *command) functions() error {
+	all := expr.FunctionDocs()
+	if c.json {
+		return c.printer().Document(struct {
+			Version   int                `json:"version"`
+			Functions []expr.FunctionDoc `json:"functions"`
+		}{1, all})
+	}
+	t := ui.NewTable("function", "does")
+	for _, f := range all {
+		t.Row(f.Signature, f.Description)
+	}
+	t.Print(c.printer())
+	return nil
+}
+
+func (c *command) function(name string) error {
+	var names []string
+	for _, f := range expr.FunctionDocs() {
+		if f.Name != name {
+			names = append(names, f.Name)
+			continue
+		}
+		if c.json {
+			return c.printer().Document(struct {
+				Version  int              `json:"version"`
+				Function expr.FunctionDoc `json:"function"`
+			}{1, f})
+		}
+		p := c.printer()
+		p.Line("%s", f.Signature)
+		p.Line("  %s", f.Description)
+		p.Line("  %s = %s", f.Example, f.Result)
+		return nil
+	}
+	text := "there is no function of that name"
+	if meant := diag.DidYouMean(name, names); meant != "" {
+		text += ". " + meant
+	}
+	return &dag.Error{Op: "functions", Subject: name, Kind: dag.KindConfig, Err: errors.New(text), Hint: "penstock functions"}
+}
