@@ -155,22 +155,35 @@ func damage(t *testing.T, w *workspace) {
 	}
 }
 
-// Records without the evidence of them are no corpus to go on from.
+// Evidence without its records is no corpus to go on from: a file that is gone
+// ends the run, and a folder that is gone may come back, so its items are parked.
 func TestOnlyDataDeleted(t *testing.T) {
-	w := newWorkspace(t, one, numbered(5, ""), keep)
-	w.run()
-	if err := os.RemoveAll(filepath.Join(w.dir, "data")); err != nil {
-		t.Fatal(err)
+	again := func(t *testing.T, gone string) (*Summary, error) {
+		w := newWorkspace(t, one, numbered(5, ""), keep)
+		w.run()
+		if err := os.RemoveAll(filepath.Join(w.dir, gone)); err != nil {
+			t.Fatal(err)
+		}
+		w.forget()
+		w.write("items.jsonl", strings.Join(numbered(6, ""), "\n")+"\n")
+		s, err := w.attempt()
+		if _, err := os.Stat(filepath.Join(w.dir, "data", "cards.jsonl")); err == nil {
+			t.Error("the gate made a new corpus beside the old evidence")
+		}
+		return s, err
 	}
-	w.forget()
-	w.write("items.jsonl", strings.Join(numbered(6, ""), "\n")+"\n")
-	s, err := w.attempt()
-	if dag.KindOf(err) != dag.KindDiffers || !strings.Contains(err.Error(), "data/cards.jsonl") {
-		t.Errorf("the run ended with %+v, %v", s, err)
-	}
-	if _, err := os.Stat(filepath.Join(w.dir, "data", "cards.jsonl")); err == nil {
-		t.Error("the gate made a new corpus beside the old evidence")
-	}
+	t.Run("the file", func(t *testing.T) {
+		s, err := again(t, "data/cards.jsonl")
+		if dag.KindOf(err) != dag.KindDiffers || !strings.Contains(err.Error(), "data/cards.jsonl") {
+			t.Errorf("the run ended with %+v, %v", s, err)
+		}
+	})
+	t.Run("the folder", func(t *testing.T) {
+		s, err := again(t, "data")
+		if err != nil || s.Kind != dag.KindInfrastructure || s.Tally.Ends[dag.Parked] != 1 || !strings.Contains(s.Problems[0].Reason, "is gone") {
+			t.Errorf("the run ended with %+v, %v", s, err)
+		}
+	})
 }
 
 // A dry run commits nothing, and what it visited is not visited again.
