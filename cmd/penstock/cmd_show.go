@@ -177,6 +177,9 @@ func short(d dag.Digest) string {
 	return d.Short()
 }
 
+// seenWidth is how much of a value is shown that decided a route.
+const seenWidth = 40
+
 // next is where the item went after its n-th visit, and what was read to decide it.
 func next(t *dag.Trail, n int) string {
 	for _, d := range t.Decisions {
@@ -189,7 +192,7 @@ func next(t *dag.Trail, n int) string {
 			if i == 0 {
 				lead = " because "
 			}
-			text += lead + seen.Path + " is " + string(seen.JSON)
+			text += lead + seen.Path + " is " + cut(string(seen.JSON), seenWidth)
 		}
 		return text
 	}

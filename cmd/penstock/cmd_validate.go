@@ -15,8 +15,9 @@ func (c *command) validateCommand() *cobra.Command {
 			if err != nil || c.json {
 				return err
 			}
-			c.printer().Line("%s: %d stages, %d routes, %d checks; the longest trail has %d visits",
-				graph.Pipeline.Name, len(graph.Stages), len(graph.Routes), len(graph.Gate.Checks), graph.LongestTrail)
+			c.printer().Line("%s: %s, %s, %s; the longest trail has %s", graph.Pipeline.Name,
+				count(len(graph.Stages), "stage", "stages"), count(len(graph.Routes), "route", "routes"),
+				count(len(graph.Gate.Checks), "check", "checks"), count(graph.LongestTrail, "visit", "visits"))
 			return nil
 		},
 	}

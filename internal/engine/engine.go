@@ -174,10 +174,11 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	e.runDoc = runDocument(e)
 	defer func() {
 		if err != nil {
-			e.close(ctx)
+			_ = e.close(ctx) // the first error says enough
 		}
 	}()
-	e.store, err = staging.Open(filepath.Join(o.Dir, "staging"), staging.Options{ReadOnly: planning, RunID: e.runID, Log: o.Report.Warn})
+	// What is wrong with files that others made is found before any is made here.
+	e.intake.reader, err = source.OpenAll(o.Dir, o.Graph.Sources)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +190,10 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	if err != nil {
 		return nil, err
 	}
+	e.store, err = staging.Open(filepath.Join(o.Dir, "staging"), staging.Options{ReadOnly: planning, RunID: e.runID, Log: o.Report.Warn})
+	if err != nil {
+		return nil, err
+	}
 	e.gate, err = gate.Open(ctx, gate.Options{
 		Dir: o.Dir, Pipeline: o.Graph.Pipeline.Name, Gate: o.Graph.Gate,
 		RunID: e.runID, StartedAt: e.started, DryRun: o.Dry, ReadOnly: planning, Now: o.Now, Log: o.Report.Warn,
@@ -196,11 +201,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	if err != nil {
 		return nil, err
 	}
-	if err := e.prepare(); err != nil {
-		return nil, err
-	}
-	e.intake.reader, err = source.OpenAll(o.Dir, o.Graph.Sources)
-	return e, err
+	return e, e.prepare()
 }
 
 // supported refuses what the language knows and this version does not run.

@@ -53,7 +53,9 @@ func (l *loader) loadGate() {
 	l.gate = &gateNames{lets: b.inherited}
 	l.gateCandidate(g, b)
 	b.later("bucket", expr.WantText, place{kind: atBucket}, func(x dag.Expr) { g.Bucket = x })
-	g.Hold = refAttr[dag.Stage](b, "hold", "stage")
+	if g.Hold = refAttr[dag.Stage](b, "hold", "stage"); g.Hold != nil && g.Hold.Decide != nil {
+		b.fail(b.expr("hold").Range(), wrongHold, fmt.Sprintf("A bucket is held from a visit on, and stage.%s decides without one. Name the stage behind it that a plugin serves.", g.Hold.Name))
+	}
 	g.Concurrency = b.count("concurrency", 1, 0)
 	g.Rejections = b.gateFile("rejections")
 	g.Undecided = b.word("undecided", "review", "parked")

@@ -71,6 +71,7 @@ const (
 	variableNotSet       = "Variable not set"
 	wholeObject          = "All locals read at once"
 	wrongLabels          = "Wrong labels"
+	wrongHold            = "Hold without a visit"
 	wrongPluginKind      = "Plugin of the wrong kind"
 	wrongRoute           = "Route without a way"
 	wrongType            = "Wrong type"

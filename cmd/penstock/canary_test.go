@@ -1,0 +1,179 @@
+package main
+
+import (
+	"bytes"
+	"encoding/hex"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// canary is a key that is found by a search wherever it leaks to. Its second half
+// finds it, too, where it was cut or masked in part.
+const (
+	canary     = "sk-canary-7f3ad1c0-e5b94482"
+	canaryHalf = "e5b94482"
+)
+
+const canaryPipeline = `
+pipeline "canary" {}
+variable "token" {
+  type      = string
+  sensitive = true
+}
+plugin "openai" { source = "builtin/openai" }
+plugin "prompt" { source = "builtin/prompt" }
+plugin "exec" { source = "builtin/exec" }
+provider "model" {
+  plugin = plugin.openai
+  model  = "m"
+  config {
+    api_key  = env("CANARY_KEY")
+    base_url = "http://127.0.0.1:9/v1"
+    headers  = { authorization = "Bearer ${var.token}" }
+  }
+}
+source "items" {
+  files  = ["items.jsonl"]
+  key    = origin.id
+  schema = "item.json"
+}
+stage "which" {
+  decide {
+    else { outcome = "ok" }
+  }
+}
+stage "ask" {
+  plugin   = plugin.prompt
+  provider = provider.model
+  retry { attempts = 1 }
+  config { template = "{{ .id }}" }
+}
+stage "look" {
+  plugin = plugin.exec
+  config { command = ["sh", "look.sh"] }
+}
+route "which" {
+  from = stage.which
+  when {
+    if = origin.id == "asked"
+    to = stage.ask
+  }
+  else { to = stage.look }
+}
+route "done" {
+  from = [stage.ask, stage.look]
+  to   = gate.accept
+}
+gate "accept" {
+  candidate = { seen = item }
+  corpus "jsonl" {
+    data            = "data/${bucket}.jsonl"
+    evidence        = "meta/evidence.jsonl"
+    record          = seen
+    evidence_record = { look = visit.look }
+  }
+}
+`
+
+// look waits for the provider's process, and says in hexadecimal digits what a
+// stage can read of all processes: its own environment, the others', their words.
+const look = `
+for i in $(seq 500); do
+  grep -qs openai /proc/[0-9]*/cmdline && break
+  sleep 0.02
+done
+printf '{"saw":"'
+{ env; cat /proc/[0-9]*/cmdline /proc/[0-9]*/environ; } 2>/dev/null | od -An -v -tx1 | tr -d ' \n'
+printf '"}'
+`
+
+// TestCanary sends a key through a provider's configuration, by a variable of the
+// environment and by a sensitive one of the pipeline, and finds it nowhere: not in
+// what is printed, not in what is kept, not in what a stage can see.
+func TestCanary(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("there is no /proc to look through")
+	}
+	dir, temp := t.TempDir(), t.TempDir()
+	bin, err := exec.LookPath("penstock") // the test binary, by TestMain
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"pipeline.hcl": canaryPipeline, "look.sh": look, "items.jsonl": `{"id":"asked"}` + "\n" + `{"id":"seen"}` + "\n",
+		"item.json": `{"type":"object","properties":{"id":{"type":"string"}},"required":["id"]}`,
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	penstock := func(exit int, args ...string) string {
+		t.Helper()
+		cmd := exec.Command(bin, args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "CANARY_KEY="+canary, "PENSTOCK_VAR_token="+canary, "TMPDIR="+temp)
+		out, _ := cmd.CombinedOutput()
+		if got := cmd.ProcessState.ExitCode(); got != exit {
+			t.Fatalf("penstock %s exits %d, not %d:\n%s", strings.Join(args, " "), got, exit, out)
+		}
+		if leaks(out) {
+			t.Errorf("penstock %s prints it:\n%s", strings.Join(args, " "), out)
+		}
+		return string(out)
+	}
+	penstock(0, "validate", "--json")
+	penstock(0, "plan", "--live", "--json")
+	said := penstock(2, "run", "--live", "--record", "cassette.jsonl", "--keep-going")
+	if !strings.Contains(said, "1 accepted, 1 parked") {
+		t.Fatalf("the run says:\n%s", said)
+	}
+	for _, args := range [][]string{
+		{"status", "--json"}, {"show", "asked", "--json"}, {"show", "seen", "--json"}, {"graph", "--json"}, {"graph"}, {"audit", "--json"},
+	} {
+		penstock(0, args...)
+	}
+	for _, folder := range []string{dir, temp} {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil || !d.Type().IsRegular() {
+				return err
+			}
+			content, err := os.ReadFile(path)
+			if leaks(content) {
+				t.Errorf("it stands in %s", path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	if strings.Contains(said, "Landlock") {
+		return // this kernel lets a process read another's environment, and the run says so
+	}
+	records, err := os.ReadFile(filepath.Join(dir, "data", "all.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`"saw":"([0-9a-f]+)"`).FindSubmatch(records)
+	if found == nil {
+		t.Fatalf("the stage saw nothing: %s", records)
+	}
+	saw, err := hex.DecodeString(string(found[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(saw, []byte("openai")) || !bytes.Contains(saw, []byte("TMPDIR=")) {
+		t.Errorf("the stage saw neither the provider nor its own environment")
+	}
+	if leaks(saw) {
+		t.Error("a stage can see it")
+	}
+}
+
+func leaks(b []byte) bool { return bytes.Contains(b, []byte(canaryHalf)) }
