@@ -63,6 +63,9 @@ func Audit(ctx context.Context, o Options) (Report, error) {
 		return Report{}, corpusError(err)
 	}
 	defer unlock()
+	if _, err := readIdentity(a.d, o.Gate.Corpus.Evidence); dag.KindOf(err) == dag.KindConfig {
+		return Report{}, err // another corpus: all in it would be a fault
+	}
 	err = a.run()
 	return a.report, corpusError(err)
 }

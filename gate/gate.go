@@ -113,7 +113,7 @@ func open(ctx context.Context, o Options, at func(point string)) (*Gate, error) 
 		return nil, &dag.Error{Op: "open the corpus", Subject: o.Dir, Kind: dag.KindInfrastructure, Code: dag.EStore, Err: errors.New("the directory is not there")}
 	}
 	if !g.writes() {
-		g.corpus, err = readIdentity(osDisk{o.Dir})
+		g.corpus, err = readIdentity(osDisk{o.Dir}, o.Gate.Corpus.Evidence)
 		if err == nil {
 			err = g.breaker.refresh(-1)
 		}
@@ -153,9 +153,9 @@ func (g *Gate) openForWriting(ctx context.Context, at func(string)) error {
 	if err := g.breaker.refresh(-1); err != nil {
 		return err
 	}
-	g.corpus, err = readIdentity(d)
+	g.corpus, err = readIdentity(d, g.spec.Corpus.Evidence)
 	if err == nil && g.corpus.IsZero() {
-		g.corpus, err = makeIdentity(d, g.o.Now())
+		g.corpus, err = makeIdentity(d, g.spec.Corpus.Evidence, g.o.Now())
 	}
 	return err
 }
@@ -231,11 +231,12 @@ func (g *Gate) checkpointAndClose() error {
 type identity struct {
 	Corpus    dag.Digest `json:"corpus"`
 	CreatedAt string     `json:"created_at"`
+	Evidence  string     `json:"evidence"` // the file's path; a directory holds one corpus
 	Text      int        `json:"text"` // version of the rules that its keys were made with
 	Version   int        `json:"version"`
 }
 
-func readIdentity(d disk) (dag.Digest, error) {
+func readIdentity(d disk, evidence string) (dag.Digest, error) {
 	b, err := d.read(identityPath)
 	if errors.Is(err, fs.ErrNotExist) {
 		return dag.Digest{}, nil
@@ -250,11 +251,16 @@ func readIdentity(d disk) (dag.Digest, error) {
 	if id.Text != text.Version {
 		return dag.Digest{}, &errEdited{identityPath, fmt.Sprintf("its keys were made by version %d of the text rules, this is version %d", id.Text, text.Version)}
 	}
+	if id.Evidence != "" && id.Evidence != evidence {
+		return dag.Digest{}, &dag.Error{Op: "open the corpus", Kind: dag.KindConfig,
+			Err:  fmt.Errorf("the evidence of the corpus in this directory is %s, and the gate names %s", id.Evidence, evidence),
+			Hint: "a directory holds one corpus: give a second one a directory of its own"}
+	}
 	return id.Corpus, nil
 }
 
-func makeIdentity(d disk, now time.Time) (dag.Digest, error) {
-	id := identity{CreatedAt: timestamp(now), Text: text.Version, Version: 1}
+func makeIdentity(d disk, evidence string, now time.Time) (dag.Digest, error) {
+	id := identity{CreatedAt: timestamp(now), Evidence: evidence, Text: text.Version, Version: 1}
 	_, _ = rand.Read(id.Corpus[:]) // it cannot fail
 	row, err := rowOf(id)
 	if err != nil {

@@ -385,6 +385,30 @@ func TestCorpusIdentity(t *testing.T) {
 	}
 }
 
+// A directory holds one corpus: a gate with another file of evidence would share
+// the locks, the journal and the verdicts of the first.
+func TestOneCorpusInADirectory(t *testing.T) {
+	dir, spec := t.TempDir(), plain()
+	_ = mustOpen(t, options(t, dir, spec)).Close()
+	corpus := *spec.Corpus
+	corpus.Evidence = "meta/other.jsonl"
+	other := *spec
+	other.Corpus = &corpus
+	o := options(t, dir, &other)
+	want := "open the corpus: the evidence of the corpus in this directory is meta/verification.jsonl, and the gate names meta/other.jsonl"
+	_, err := Open(t.Context(), o)
+	if err == nil || err.Error() != want || dag.KindOf(err) != dag.KindConfig {
+		t.Errorf("for writing: %v", err)
+	}
+	if _, err := Audit(t.Context(), o); err == nil || err.Error() != want {
+		t.Errorf("an audit: %v", err)
+	}
+	o.ReadOnly = true
+	if _, err := Open(t.Context(), o); err == nil || err.Error() != want {
+		t.Errorf("for reading: %v", err)
+	}
+}
+
 // Two gates, as two processes would be, and the same card at once.
 func TestTwoGatesOneCard(t *testing.T) {
 	dir, spec := t.TempDir(), plain(uniqueQuestion())
