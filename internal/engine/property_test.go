@@ -19,6 +19,7 @@ func randomPipeline(r *rand.Rand) string {
 	b.WriteString("failure \"R_BAD\" { meaning = \"Bad.\" }\nsource \"items\" {\n  files = [\"items.jsonl\"]\n  key   = origin.id\n}\n")
 	n := 2 + r.IntN(4)
 	fans := r.IntN(2 * n) // beyond n: none does
+	var visited []int     // stages that a bucket may be held from
 	for i := range n {
 		name := fmt.Sprintf("s%d", i)
 		fan := i == fans
@@ -29,6 +30,7 @@ func randomPipeline(r *rand.Rand) string {
 			fmt.Fprintf(&b, "stage %q {\n  outcomes = [\"a\", \"b\"]\n  decide {\n    rule \"even\" {\n      if      = item.n %% 2 == 0\n      outcome = \"a\"\n    }\n    else { outcome = \"b\" }\n  }\n}\n", name)
 			outcomes = []string{"a", "b"}
 		default:
+			visited = append(visited, i)
 			fmt.Fprintf(&b, "stage %q {\n  plugin = plugin.actor\n  config { note = %[1]q }\n  outcomes = [%s]\n  retry {\n    attempts = 3\n    backoff = \"1ms\"\n    max_backoff = \"2ms\"\n  }\n", name, quoted(outcomes))
 			if fan {
 				b.WriteString("  fan_out {\n    each = output.list\n    key = each.id\n    max = 3\n    code = failure.R_BAD\n  }\n")
@@ -53,7 +55,7 @@ func randomPipeline(r *rand.Rand) string {
 	}
 	hold := ""
 	if r.IntN(2) == 0 {
-		hold = fmt.Sprintf("  hold = stage.s%d\n", r.IntN(n))
+		hold = fmt.Sprintf("  hold = stage.s%d\n", visited[r.IntN(len(visited))])
 	}
 	if r.IntN(2) == 0 {
 		hold += fmt.Sprintf("  concurrency = %d\n", 1+r.IntN(3))
