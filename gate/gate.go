@@ -232,7 +232,7 @@ type identity struct {
 	Corpus    dag.Digest `json:"corpus"`
 	CreatedAt string     `json:"created_at"`
 	Evidence  string     `json:"evidence"` // the file's path; a directory holds one corpus
-	Text      int        `json:"text"` // version of the rules that its keys were made with
+	Text      int        `json:"text"`     // version of the rules that its keys were made with
 	Version   int        `json:"version"`
 }
 
