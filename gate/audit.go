@@ -129,36 +129,13 @@ const (
 
 // journal looks for batches that are committed and not in their files.
 func (a *audit) journal() error {
-	f, err := a.d.openRead(journalPath)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size, err := f.size()
-	if err != nil {
-		return err
-	}
-	head := make([]byte, headerSize)
-	if size < headerSize || readFull(f, head, 0) != nil {
-		return nil
-	}
-	epoch, ok := decodeHeader(head)
-	for off := int64(headerSize); ok; {
-		r, end, err := readRecord(f, off, size)
-		if err != nil || r.epoch != epoch {
-			return nil
-		}
+	return eachPending(a.d, func(r record) {
 		for _, w := range r.writes {
 			if !a.holds(w) {
 				a.fault(w.path, 0, hintRun, "batch %d is committed and not in the file at byte %d", r.sequence, w.off)
 			}
 		}
-		off = end
-	}
-	return nil
+	})
 }
 
 func (a *audit) holds(w write) bool {

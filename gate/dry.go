@@ -2,8 +2,6 @@ package gate
 
 import (
 	"bytes"
-	"errors"
-	"io/fs"
 
 	"github.com/go-json-experiment/json"
 
@@ -13,34 +11,11 @@ import (
 // takePending takes in the rows of batches that a dead process committed and did
 // not write: a dry run mends nothing, and must not promise what is there already.
 func (b *batch) takePending(d osDisk) error {
-	f, err := d.openRead(journalPath)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	size, err := f.size()
-	if err != nil {
-		return err
-	}
-	head := make([]byte, headerSize)
-	if size < headerSize || readFull(f, head, 0) != nil {
-		return nil
-	}
-	epoch, ok := decodeHeader(head)
-	for off := int64(headerSize); ok; {
-		r, end, err := readRecord(f, off, size)
-		if err != nil || r.epoch != epoch {
-			return nil // the end of what is committed
-		}
+	return eachPending(d, func(r record) {
 		for _, w := range r.writes {
 			b.takeRows(w)
 		}
-		off = end
-	}
-	return nil
+	})
 }
 
 // takeRows takes in rows whether they are in their file or not: what is found

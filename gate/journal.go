@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"io/fs"
 	"slices"
 )
 
@@ -153,4 +154,35 @@ func decodeRecord(b []byte) (record, bool) {
 		r.writes = append(r.writes, w)
 	}
 	return r, len(rest) == 0
+}
+
+// eachPending gives the batches that are committed, in their order, whether they
+// are in their files yet or not. For those who only look: it mends nothing.
+func eachPending(d osDisk, each func(record)) error {
+	f, err := d.openRead(journalPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	size, err := f.size()
+	if err != nil {
+		return err
+	}
+	head := make([]byte, headerSize)
+	if size < headerSize || readFull(f, head, 0) != nil {
+		return nil
+	}
+	epoch, ok := decodeHeader(head)
+	for off := int64(headerSize); ok; {
+		r, end, err := readRecord(f, off, size)
+		if err != nil || r.epoch != epoch {
+			return nil // the end of what is committed
+		}
+		each(r)
+		off = end
+	}
+	return nil
 }

@@ -11,7 +11,7 @@ import (
 func BenchmarkReplay(b *testing.B) {
 	wire := userSays(strings.Repeat("Write a card about the river. ", 70))
 	wire.Schema = []byte(`{"type":"object","properties":{` + strings.Repeat(`"a`, 1) + `":{"description":"` + strings.Repeat("The question, without its answer. ", 60) + `"}}}`)
-	request, err := NewRequest(wire)
+	request, err := newRequest(wire, schemaDigest)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func ptr[T any](v T) *T { return &v }
 
 func mustRequest(t *testing.T, wire *proto.CompletionRequest) *Request {
 	t.Helper()
-	r, err := NewRequest(wire)
+	r, err := newRequest(wire, schemaDigest)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,12 +45,6 @@ type Sampling struct {
 	TopP        *float64 `json:"top_p,omitzero"`
 }
 
-// NewRequest reads a request off the wire. It fails where the schema is not
-// one strict JSON document.
-func NewRequest(wire *proto.CompletionRequest) (*Request, error) {
-	return newRequest(wire, schemaDigest)
-}
-
 func schemaDigest(schema []byte) (dag.Digest, error) {
 	canonical, err := canon.Canonical(nil, schema)
 	if err != nil {
@@ -59,6 +53,8 @@ func schemaDigest(schema []byte) (dag.Digest, error) {
 	return dag.Sum(canonical), nil
 }
 
+// newRequest reads a request off the wire. It fails where the schema is not one
+// strict JSON document; schemaDigest may remember those that it has seen.
 func newRequest(wire *proto.CompletionRequest, schemaDigest func([]byte) (dag.Digest, error)) (*Request, error) {
 	r := &Request{System: wire.GetSystem(), Sample: wire.GetSample(), Messages: make([]Message, 0, len(wire.GetMessages()))}
 	for _, m := range wire.GetMessages() {

@@ -142,18 +142,17 @@ func (s *Service) Counters() Counters {
 	return s.counters
 }
 
-// Recipe identifies what answers for a provider: its plugin (by digest, which
-// for a bundled one is that of its behaviour), the wire version that the
-// plugin speaks, the model and the configuration without secrets.
-func Recipe(p *dag.Provider, plugin dag.Digest, wireVersion string) dag.Digest {
+// Recipe identifies what answers for a provider: its plugin (by digest, which for
+// a bundled one is that of its behaviour and of the wire version that it speaks),
+// the model and the configuration without secrets.
+func Recipe(p *dag.Provider, plugin dag.Digest) dag.Digest {
 	parts := struct {
 		Config  dag.Digest `json:"config"`
 		Model   string     `json:"model"`
 		Plugin  dag.Digest `json:"plugin"`
 		Source  string     `json:"source"`
 		Command []string   `json:"command"`
-		Wire    string     `json:"wire"`
-	}{Config: p.Config.Digest, Model: p.Model, Plugin: plugin, Wire: wireVersion}
+	}{Config: p.Config.Digest, Model: p.Model, Plugin: plugin}
 	if plugin.IsZero() && p.Plugin != nil {
 		parts.Source, parts.Command = p.Plugin.Source, p.Plugin.Command
 	}
@@ -246,7 +245,7 @@ func (s *Service) replayed(r *Request) *proto.CompletionReply {
 func (s *Service) cacheKey(p *dag.Provider, r *Request) (dag.Digest, error) {
 	recipe := s.options.Providers[p.Name].Recipe
 	if recipe.IsZero() {
-		recipe = Recipe(p, dag.Digest{}, "")
+		recipe = Recipe(p, dag.Digest{})
 	}
 	b, err := r.canonical()
 	if err != nil {

@@ -139,7 +139,7 @@ func TestCache(t *testing.T) {
 			t.Errorf("%s was given the answer of the first: %v", name, got)
 		}
 	}
-	other, _ := newService(t, Options{Cache: cache, Providers: map[string]ProviderInfo{"writer": {Recipe: Recipe(writer, dag.Digest{}, "2")}}})
+	other, _ := newService(t, Options{Cache: cache, Providers: map[string]ProviderInfo{"writer": {Recipe: Recipe(writer, dag.Sum([]byte("2")))}}})
 	if got := other.Complete(context.Background(), writer, answers("three"), userSays("hi")); got.GetText() != "three" {
 		t.Errorf("another wire version was given the answer of the first: %v", got)
 	}

@@ -34,7 +34,7 @@ func (e *engine) openCompletions(planning bool) (*completion.Service, error) {
 		if err != nil {
 			return nil, err
 		}
-		o.Providers[p.Name] = completion.ProviderInfo{Recipe: completion.Recipe(p, digest, "")}
+		o.Providers[p.Name] = completion.ProviderInfo{Recipe: completion.Recipe(p, digest)}
 	}
 	if e.replaying() {
 		o.Replay = filepath.Join(e.Dir, e.Graph.Pipeline.Replay)

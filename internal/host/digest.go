@@ -47,7 +47,11 @@ func (h *Host) Digest(p *dag.Plugin) (dag.Digest, error) {
 		if err != nil {
 			return dag.Digest{}, err
 		}
-		return dag.Sum([]byte("penstock bundled plugin\n" + name + "\n" + info.Behaviour + "\n")), nil
+		text := "penstock bundled plugin\n" + name + "\n" + info.Behaviour + "\n"
+		if info.WireVersion != "" {
+			text += info.WireVersion + "\n" // of a provider: the same request in other words may be answered otherwise
+		}
+		return dag.Sum([]byte(text)), nil
 	}
 	path, err := h.executable(p)
 	if err != nil {

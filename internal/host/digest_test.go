@@ -46,6 +46,10 @@ func TestDigestOfABundledPlugin(t *testing.T) {
 	if got, want := before.String(), fmt.Sprintf("%x", sha256.Sum256([]byte("penstock bundled plugin\none\none/1\n"))); got != want {
 		t.Errorf("%s, want %s: whoever has stored actions has them by this", got, want)
 	}
+	info["one"] = &dag.PluginInfo{Behaviour: "one/1", WireVersion: "2"}
+	if before == digest(t, r, one) {
+		t.Error("the wire version does not count")
+	}
 	info["one"] = &dag.PluginInfo{Behaviour: "one/2"}
 	if before == digest(t, r, one) {
 		t.Error("the behaviour does not count")

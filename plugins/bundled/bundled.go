@@ -56,16 +56,9 @@ func Info(name string) (*dag.PluginInfo, bool) {
 		}, true
 	}
 	i := p.provider().Info
-	return &dag.PluginInfo{Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "provider", Config: fields(i.Config)}, true
-}
-
-// WireVersion is how a bundled provider words a request to its model; it
-// belongs to what its answers depend on. Empty for a stage and for no plugin.
-func WireVersion(name string) string {
-	if p := plugins[name]; p.provider != nil {
-		return p.provider().Info.WireVersion
-	}
-	return ""
+	return &dag.PluginInfo{
+		Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "provider", Config: fields(i.Config), WireVersion: i.WireVersion,
+	}, true
 }
 
 // CheckConfig tells what a bundled stage will not take of a configuration, in a

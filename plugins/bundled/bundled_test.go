@@ -48,8 +48,8 @@ func TestInfo(t *testing.T) {
 		if !version.MatchString(info.Behaviour) || !strings.HasPrefix(info.Behaviour, name+"/") {
 			t.Errorf("%s: its behaviour is %q, want %q and a number", name, info.Behaviour, name+"/")
 		}
-		if (WireVersion(name) != "") != (info.Kind == "provider") {
-			t.Errorf("%s: its wire version is %q", name, WireVersion(name))
+		if (info.WireVersion != "") != (info.Kind == "provider") {
+			t.Errorf("%s: its wire version is %q", name, info.WireVersion)
 		}
 		for _, f := range info.Config {
 			if f.Doc == "" || f.Type == "" || f.Required && f.Default != "" {
@@ -62,7 +62,7 @@ func TestInfo(t *testing.T) {
 			}
 		}
 	}
-	if info, ok := Info("prompts"); ok || info != nil || WireVersion("prompts") != "" {
+	if info, ok := Info("prompts"); ok || info != nil {
 		t.Errorf("a name that is none is known: %+v", info)
 	}
 	prompt, _ := Info("prompt")
@@ -148,10 +148,7 @@ func TestDescribe(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				got.Name, got.Version, got.Behaviour, config = i.Name, i.Version, i.Behaviour, i.Config
-				if i.WireVersion != WireVersion(name) {
-					t.Errorf("wire version %q, want %q", i.WireVersion, WireVersion(name))
-				}
+				got.Name, got.Version, got.Behaviour, got.WireVersion, config = i.Name, i.Version, i.Behaviour, i.WireVersion, i.Config
 			}
 			for _, f := range config {
 				got.Config = append(got.Config, dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content})
