@@ -145,7 +145,8 @@ var checkKinds = []CheckInfo{
 	{Kind: "votes", Phase: Static, Holds: "enough of the verdicts agree", Args: []CheckArg{
 		{Name: "verdicts", Type: "texts", Required: true}, {Name: "of", Type: "number", Constant: true}, {Name: "agree", Type: "number", Constant: true}}},
 	{Kind: "live", Phase: Network, Holds: "every URL answers its live check", Args: []CheckArg{
-		{Name: "urls", Type: "texts", Required: true}, {Name: "timeout", Type: "duration", Constant: true, Default: "20s"}, {Name: "blocked", Type: "word", Constant: true, Default: `"dead"`}}},
+		{Name: "urls", Type: "texts", Required: true}, {Name: "timeout", Type: "duration", Constant: true, Default: "20s"}, {Name: "blocked", Type: "word", Constant: true, Default: `"dead"`},
+		{Name: "canary", Type: "text", Constant: true, Doc: "an address that answers whenever this side is well"}}},
 	{Kind: "quoted", Phase: Network, Holds: "each quote occurs in the page that the live check read", Args: []CheckArg{
 		{Name: "sources", Type: "sources", Required: true}}},
 	{Kind: "unique", Phase: Locked, Supported: true, Holds: "no accepted record has one of the keys", Args: []CheckArg{

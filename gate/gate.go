@@ -28,12 +28,27 @@ type Options struct {
 	RunID     string
 	StartedAt time.Time
 
+	Pages Pages // what the checks of the network phase read pages with; nil: the web
+
 	DryRun   bool // evaluate, commit nothing
 	ReadOnly bool // refuse to commit
 
 	Now         func() time.Time // nil: time.Now
 	LockTimeout time.Duration    // zero: 30 s
 	Log         func(string)     // what was mended, one line each; nil: nobody asks
+}
+
+// Pages reads pages of the web, or answers from what was recorded of them. Its
+// methods may be called by several goroutines.
+type Pages interface {
+	// Read reads the page at an address. What the address came to stands in the
+	// page; an error is about the reader itself (the context's end, a page that is
+	// not recorded), and then nothing is known of the address.
+	Read(ctx context.Context, address string, timeout time.Duration) (*dag.Page, error)
+	// Source identifies where pages come from: zero for the web, the digest of what
+	// was recorded for a recording, so that a recorded page is never taken for one
+	// that was read now.
+	Source() dag.Digest
 }
 
 // Gate is an open gate. Its methods may be called by several goroutines.
