@@ -24,10 +24,12 @@ import (
 // maxLine bounds one recorded completion: what the plugin protocol lets pass.
 const maxLine = 64 << 20
 
-// Cassette holds recorded completions by the key of their request.
+// Cassette holds recorded completions by the key of their request, and recorded
+// pages of the web by their address.
 type Cassette struct {
 	path    string
 	entries map[dag.Digest]*Entry
+	pages   map[string]*RecordedPage
 }
 
 // Entry is one recorded completion, a line of a cassette. Key may be left out
@@ -65,11 +67,11 @@ var finishReasons = []string{"stop", "length", "refusal", "content_filter"}
 
 // NewCassette is an empty cassette that writes to path.
 func NewCassette(path string) *Cassette {
-	return &Cassette{path: path, entries: map[dag.Digest]*Entry{}}
+	return &Cassette{path: path, entries: map[dag.Digest]*Entry{}, pages: map[string]*RecordedPage{}}
 }
 
-// ReadCassette reads a cassette. Of two lines with the same key the later one
-// holds, as a recording that was broken off leaves them; a line that cannot be
+// ReadCassette reads a cassette. Of two lines with the same key or address the later
+// one holds, as a recording that was broken off leaves them; a line that cannot be
 // read is an error that names file and line.
 func ReadCassette(path string) (*Cassette, error) {
 	f, err := os.Open(path)
@@ -92,17 +94,34 @@ func (c *Cassette) read(r io.Reader) error {
 			return cassetteError("read cassette", fmt.Sprintf("%s:%d", c.path, number), err)
 		}
 		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 {
-			e, damage := parseEntry(trimmed)
-			if damage != nil {
+			if damage := c.parse(trimmed, number); damage != nil {
 				return cassetteError("read cassette", fmt.Sprintf("%s:%d", c.path, number), damage)
 			}
-			e.line = number
-			c.entries[e.Key] = e
 		}
 		if err == io.EOF {
 			return nil
 		}
 	}
+}
+
+// parse takes in one line, of either shape.
+func (c *Cassette) parse(line []byte, number int) error {
+	if isPage(line) {
+		p, err := parsePage(line)
+		if err != nil {
+			return err
+		}
+		p.line = number
+		c.pages[p.Page.URL] = p
+		return nil
+	}
+	e, err := parseEntry(line)
+	if err != nil {
+		return err
+	}
+	e.line = number
+	c.entries[e.Key] = e
+	return nil
 }
 
 // readLine gives the next line without a bound of the reader's own buffer.
@@ -142,7 +161,7 @@ func cassetteError(op, subject string, err error) error {
 func parseEntry(line []byte) (*Entry, error) {
 	var e Entry
 	if err := json.Unmarshal(line, &e, json.RejectUnknownMembers(true)); err != nil {
-		return nil, plainJSONError(err)
+		return nil, plainJSONError(err, "a recorded completion")
 	}
 	e.Request.Sampling = e.Request.Sampling.orNil()
 	switch {
@@ -165,7 +184,7 @@ func parseEntry(line []byte) (*Entry, error) {
 	if e.Reply.JSON != nil { // without the layout of a hand-written line, as it is written back
 		compact, err := json.Marshal(e.Reply.JSON)
 		if err != nil {
-			return nil, plainJSONError(err)
+			return nil, plainJSONError(err, "a recorded completion")
 		}
 		e.Reply.JSON = compact
 	}
@@ -181,7 +200,7 @@ func parseEntry(line []byte) (*Entry, error) {
 }
 
 // plainJSONError says where and why without the Go types of this package.
-func plainJSONError(err error) error {
+func plainJSONError(err error, of string) error {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
 		where := string(semantic.JSONPointer)
@@ -189,7 +208,7 @@ func plainJSONError(err error) error {
 			where = "the line"
 		}
 		if semantic.Err == json.ErrUnknownName {
-			return fmt.Errorf("%s is not a member of a recorded completion", where)
+			return fmt.Errorf("%s is not a member of %s", where, of)
 		}
 		if semantic.Err != nil {
 			return fmt.Errorf("%s: %w", where, semantic.Err)
@@ -272,11 +291,19 @@ func (e *Entry) Line() ([]byte, error) {
 	return append(b, '\n'), nil
 }
 
-// Write replaces the file by what is recorded, sorted, whole or not at all.
+// Write replaces the file by what is recorded, completions first, then pages, both
+// sorted, whole or not at all.
 func (c *Cassette) Write() error {
 	var out bytes.Buffer
 	for _, e := range c.Entries() {
 		line, err := e.Line()
+		if err != nil {
+			return cassetteError("write cassette", c.path, err)
+		}
+		out.Write(line)
+	}
+	for _, p := range c.Pages() {
+		line, err := p.Line()
 		if err != nil {
 			return cassetteError("write cassette", c.path, err)
 		}

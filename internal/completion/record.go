@@ -10,7 +10,7 @@ import (
 	"github.com/penstock-run/penstock/dag"
 )
 
-// recorder adds answers to a cassette: each at once as a line at its end, so
+// recorder adds answers and pages to a cassette: each at once as a line at its end, so
 // that a crash loses nothing that was paid for, and all in order when it is
 // closed.
 type recorder struct {
@@ -73,6 +73,20 @@ func (r *recorder) add(e Entry) error {
 	return err
 }
 
+func (r *recorder) addPage(p RecordedPage) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.cassette.AddPage(p) {
+		return nil
+	}
+	line, err := p.Line()
+	if err != nil {
+		return err
+	}
+	_, err = r.file.Write(line)
+	return err
+}
+
 // close puts the file in order. What another process appended meanwhile stays.
 func (r *recorder) close() error {
 	r.mu.Lock()
@@ -86,6 +100,9 @@ func (r *recorder) close() error {
 	}
 	for key, e := range r.cassette.entries {
 		onDisk.entries[key] = e
+	}
+	for address, p := range r.cassette.pages {
+		onDisk.pages[address] = p
 	}
 	return onDisk.Write()
 }

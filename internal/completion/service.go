@@ -48,10 +48,11 @@ type ProviderInfo struct {
 type Options struct {
 	Replay string // cassette to answer from; empty: none
 	Live   bool   // call the providers although Replay names a cassette
-	Record string // cassette to record answers to; empty: none
+	Record string // cassette to record answers and pages to; empty: none
 
 	Cache     Cache                   // nil: none
 	Providers map[string]ProviderInfo // by name; one that is missing gets the recipe of its block
+	Withhold  []*dag.Provider         // whose secrets no recorded page may hold
 	Budget    dag.Budget
 	Retry     dag.Retry        // of live calls; zero fields have defaults: 4 attempts, 500ms, 30s
 	MaxWait   time.Duration    // the longest Retry-After that is waited for; 0: a minute
@@ -69,6 +70,9 @@ type Counters struct {
 	Calls    int // live attempts: what providers were asked, retries among them
 	Usage    Usage
 	USD      float64 // of those providers whose price is known
+
+	PagesRead     int // pages that were read now
+	PagesReplayed int // pages from the cassette
 }
 
 // Service answers the completions of one run. Several goroutines may use it.
