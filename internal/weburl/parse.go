@@ -19,6 +19,7 @@ type address struct {
 	host     string     // ASCII, lower case, no final dot; empty for an IP address
 	ip       netip.Addr // valid where the host is an IP address, in any spelling
 	port     string     // empty for 80 and 443
+	written  string     // the port as it is written, as a plain number, or empty
 	path     string     // as written, with its leading slash, or empty
 	query    string     // as written, without the question mark
 }
@@ -83,8 +84,9 @@ func (a *address) setHost(authority string) error {
 		if err != nil {
 			return fmt.Errorf("%q is not a port", port)
 		}
+		a.written = strconv.FormatUint(n, 10)
 		if n != 80 && n != 443 {
-			a.port = strconv.FormatUint(n, 10)
+			a.port = a.written
 		}
 	}
 	if a.ip.IsValid() {
