@@ -46,6 +46,7 @@ type store struct {
 	records int             // committed since the last checkpoint, by this process
 	every   int             // checkpoint after so many
 	files   map[string]fileState
+	seals   map[string]seal
 	named   map[string]bool // files whose names are durable
 
 	broken error // a sync failed: only a new process knows what the disk holds
@@ -75,6 +76,7 @@ type checkpointed struct {
 	Epoch    uint64               `json:"epoch"`
 	Sequence uint64               `json:"sequence"`
 	Files    map[string]fileState `json:"files"`
+	Seals    map[string]seal      `json:"seals,omitempty"` // of the same files; an earlier version made none
 }
 
 type fileState struct {
@@ -159,6 +161,9 @@ func (s *store) reload(epoch uint64, haveHeader bool) error {
 		return fmt.Errorf("%s is of epoch %d and %s of epoch %d: one of the two was put back from a copy", journalPath, epoch, statePath, st.Epoch)
 	}
 	s.epoch, s.sequence, s.files, s.end = st.Epoch, st.Sequence, st.Files, headerSize
+	if s.seals = st.Seals; s.seals == nil {
+		s.seals = map[string]seal{}
+	}
 	s.named = map[string]bool{}
 	for name := range st.Files {
 		s.named[name] = true
@@ -388,6 +393,9 @@ func (s *store) checkpoint() error {
 			return fmt.Errorf("sync %s: %w", name, err)
 		}
 		s.files[name] = fileState{Size: t.size, Tail: hex.EncodeToString(t.tail[:])}
+		if err := s.seal(name, t); err != nil {
+			return err
+		}
 		// The folders above may be new as well: a synced folder that is not in its
 		// synced parent is lost.
 		for dir := name; !s.named[name] && dir != "."; {
@@ -402,7 +410,7 @@ func (s *store) checkpoint() error {
 		}
 	}
 	s.at("synced")
-	text, err := json.Marshal(checkpointed{1, s.epoch + 1, s.sequence, s.files}, json.Deterministic(true))
+	text, err := json.Marshal(checkpointed{1, s.epoch + 1, s.sequence, s.files, s.seals}, json.Deterministic(true))
 	if err != nil {
 		return err
 	}
