@@ -33,6 +33,9 @@ func (j *judgement) makeRecord() error {
 func (j *judgement) makeParts() (*recordParts, error) {
 	corpus := j.g.spec.Corpus
 	r := &recordParts{}
+	if err := j.strictMembers(); err != nil {
+		return nil, err
+	}
 	var err error
 	if r.path, err = corpus.Data.Text(j.scope); err != nil {
 		return nil, fmt.Errorf("corpus.data: %w", err)
@@ -73,6 +76,19 @@ func (j *judgement) makeParts() (*recordParts, error) {
 		r.evidence, err = j.makeEvidence()
 	}
 	return r, err
+}
+
+// strictMembers refuses a candidate that holds bytes which are no strict JSON and
+// that no check "schema" has looked at: parts of it go into the record as they are.
+func (j *judgement) strictMembers() error {
+	for i, m := range j.g.spec.Candidate {
+		if doc := j.members[i]; doc.Bytes != nil {
+			if err := canon.Valid(doc.Bytes); err != nil {
+				return dag.Fail(dag.EInput, "candidate.%s is not one strict JSON document: %v", m.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 func (j *judgement) isLocked(name string) bool {

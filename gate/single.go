@@ -17,9 +17,9 @@ import (
 
 // Single is one check with all that it is asked about: no pipeline, no corpus.
 type Single struct {
-	Kind    dag.CheckKind
-	Args    map[string]jsontext.Value // by name; of the types stage and stages too; a schema is in Schema
-	Schema  dag.Schema                // of an argument of the type schema
+	Kind   dag.CheckKind
+	Args   map[string]jsontext.Value // by name; of the types stage and stages too; a schema is in Schema
+	Schema dag.Schema                // of an argument of the type schema
 
 	Visits    []dag.VisitFacts // for the checks that read the trail
 	Documents []dag.Doc        // what those visits were given, where the check looks into it
