@@ -2,8 +2,8 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync"
 
@@ -17,17 +17,24 @@ import (
 // replaying reports whether completions are answered from a cassette.
 func (e *engine) replaying() bool { return e.Graph.Pipeline.Replay != "" && !e.Live }
 
-// openCompletions makes the run's completion service. A plan asks for none.
+// cassette is the path of what is replayed.
+func (e *engine) cassette() string { return filepath.Join(e.Dir, e.Graph.Pipeline.Replay) }
+
+// openCompletions makes the run's completion service. A plan asks for no
+// completion; which pages are recorded it must know.
 func (e *engine) openCompletions(planning bool) (*completion.Service, error) {
 	if planning {
-		return nil, nil
+		if !readsPages(e.Graph.Gate) || !e.replaying() {
+			return nil, nil
+		}
+		return completion.New(completion.Options{Replay: e.cassette()})
 	}
 	o := completion.Options{
 		Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Log: e.completionLog,
 		// A visit is tried again by its stage's retry, and finds what was answered
 		// in the cache: trying here as well would multiply the two.
 		Retry:     dag.Retry{Attempts: 1},
-		Providers: map[string]completion.ProviderInfo{},
+		Providers: map[string]completion.ProviderInfo{}, Withhold: e.Graph.Providers,
 	}
 	for _, p := range e.Graph.Providers {
 		digest, err := e.host.Digest(p.Plugin)
@@ -37,7 +44,7 @@ func (e *engine) openCompletions(planning bool) (*completion.Service, error) {
 		o.Providers[p.Name] = completion.ProviderInfo{Recipe: completion.Recipe(p, digest)}
 	}
 	if e.replaying() {
-		o.Replay = filepath.Join(e.Dir, e.Graph.Pipeline.Replay)
+		o.Replay = e.cassette()
 	}
 	if e.Record != "" {
 		o.Record = e.Record
@@ -53,18 +60,17 @@ func (e *engine) completionLog(level, message string) {
 
 // replayDigest stands in the recipe of every stage with a provider while a
 // cassette answers: what it says is no answer of the provider, and another
-// cassette may say something else.
+// cassette may say something else. Recorded pages are the gate's, not a stage's.
 func (e *engine) replayDigest() (dag.Digest, error) {
 	if !e.replaying() {
 		return dag.Digest{}, nil
 	}
-	path := filepath.Join(e.Dir, e.Graph.Pipeline.Replay)
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return dag.Digest{}, &dag.Error{Op: "read cassette", Subject: path, Kind: dag.KindConfig, Err: err,
-			Hint: "record one with `penstock run --live --record " + e.Graph.Pipeline.Replay + "`, or take `replay` out of the pipeline"}
+	digest, err := completion.Digest(e.cassette())
+	var known *dag.Error
+	if errors.As(err, &known) {
+		known.Hint = "record one with `penstock run --live --record " + e.Graph.Pipeline.Replay + "`, or take `replay` out of the pipeline"
 	}
-	return dag.Sum(b), nil
+	return digest, err
 }
 
 // complete answers a stage's request. Several visits ask at once.

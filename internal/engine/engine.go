@@ -72,6 +72,7 @@ type engine struct {
 	host        *host.Host
 	gate        *gate.Gate
 	completions *completion.Service
+	pages       gate.Pages // nil: no check reads any
 	callers     callers
 	recipes     []recipe // by stage index
 	graphKey    dag.Digest
@@ -190,13 +191,14 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	if err != nil {
 		return nil, err
 	}
+	e.pages = e.openPages()
 	e.store, err = staging.Open(filepath.Join(o.Dir, "staging"), staging.Options{ReadOnly: planning, RunID: e.runID, Log: o.Report.Warn})
 	if err != nil {
 		return nil, err
 	}
 	e.gate, err = gate.Open(ctx, gate.Options{
 		Dir: o.Dir, Pipeline: o.Graph.Pipeline.Name, Gate: o.Graph.Gate,
-		RunID: e.runID, StartedAt: e.started, DryRun: o.Dry, ReadOnly: planning, Now: o.Now, Log: o.Report.Warn,
+		RunID: e.runID, StartedAt: e.started, Pages: e.pages, DryRun: o.Dry, ReadOnly: planning, Now: o.Now, Log: o.Report.Warn,
 	})
 	if err != nil {
 		return nil, err

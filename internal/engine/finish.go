@@ -77,6 +77,8 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 	e.drainReady()
 	e.parkOpen()
 	err := errors.Join(runErr, e.stop.cause, e.flush(true))
+	counted := e.completions.Counters()
+	e.tally.Pages, e.tally.PagesReplayed = counted.PagesRead, counted.PagesReplayed
 	s := &Summary{RunID: e.runID, Tally: e.tally, Problems: e.tally.inOrder(), More: e.tally.dropped, Dry: e.Dry, Tripped: e.tripped()}
 	conservation := e.tally.check()
 	switch {

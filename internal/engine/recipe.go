@@ -31,6 +31,9 @@ func (e *engine) prepare() error {
 	fmt.Fprint(trails, "trail/1\n")
 	put(e.Graph.Digest())
 	put(gate.DigestOf(e.Graph.Gate)) // with the behaviour of its checks, which the graph does not know
+	if e.pages != nil {
+		put(e.pages.Source())
+	}
 	put(e.gate.Corpus())
 	replay, err := e.replayDigest()
 	if err != nil {

@@ -7,23 +7,22 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/penstock-run/penstock/internal/completion"
 )
 
-// record runs the pipeline of root on the script and writes what was recorded
-// to out. The run happens in a folder of its own, on a copy of the pipeline
-// whose two providers are this program: a variant kept by hand would drift.
+// record runs the pipeline of root on the script, adds the script's pages to what
+// was recorded, runs the pipeline as it is on both, and writes them to out. The runs
+// happen in folders of their own; in the first the pipeline's two providers are
+// this program: a variant kept by hand would drift.
 func record(script *Script, root, out string) error {
 	work, err := os.MkdirTemp("", "trivia-cards-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(work)
-	if err := prepare(root, work); err != nil {
-		return err
-	}
 	for _, program := range []string{"cmd/penstock", example + "/author"} {
 		build := exec.Command("go", "build", "-o", filepath.Join(work, filepath.Base(program)), "./"+program)
 		build.Dir = root
@@ -32,52 +31,92 @@ func record(script *Script, root, out string) error {
 		}
 	}
 	taken := filepath.Join(work, "taken.jsonl")
-	run := exec.Command(filepath.Join(work, "penstock"), "run", "--live", "--record", taken)
-	run.Dir = work
+	pipeline, err := os.ReadFile(filepath.Join(root, "pipeline.hcl"))
+	if err != nil {
+		return err
+	}
+	acted, err := recast(pipeline, filepath.Join(work, "author"))
+	if err != nil {
+		return err
+	}
+	if _, err := runPipeline(root, work, "first", acted, "", "--live", "--record", taken); err != nil {
+		return err
+	}
+	kept := filepath.Join(work, "kept.jsonl")
+	if err := keep(script, taken, kept); err != nil {
+		return err
+	}
+	said, err := runPipeline(root, work, "second", pipeline, kept)
+	if err != nil {
+		return err
+	}
+	if err := checkEnds(script, filepath.Join(work, "second")); err != nil {
+		return fmt.Errorf("%w; the run said:\n%s", err, said)
+	}
+	raw, err := os.ReadFile(kept)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(out, raw, 0o644)
+}
+
+// runPipeline runs a pipeline in a new folder of work, on the inputs of root and a
+// cassette, if there is one.
+func runPipeline(root, work, folder string, pipeline []byte, cassette string, flags ...string) (said []byte, err error) {
+	dir := filepath.Join(work, folder)
+	if err := prepare(root, dir, pipeline, cassette); err != nil {
+		return nil, err
+	}
+	run := exec.Command(filepath.Join(work, "penstock"), append([]string{"run"}, flags...)...)
+	run.Dir = dir
 	// The keys are asked for by the pipeline; nothing is called with them. No text
 	// may hold one by chance: what holds a secret is not recorded.
 	run.Env = append(os.Environ(), "OPENAI_API_KEY=key-of-nobody", "ANTHROPIC_API_KEY=key-of-nobody", "NO_COLOR=1")
-	said, err := run.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("penstock run --live --record: %w\n%s", err, said)
+	if said, err = run.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("penstock run %s: %w\n%s", strings.Join(flags, " "), err, said)
 	}
-	if err := checkEnds(script, work); err != nil {
-		return fmt.Errorf("%w; the run said:\n%s", err, said)
-	}
-	return keep(script, taken, out)
+	return said, nil
 }
 
-// prepare lays out the pipeline, its prompts, schemas and inputs.
-func prepare(root, work string) error {
-	raw, err := os.ReadFile(filepath.Join(root, "pipeline.hcl"))
-	if err != nil {
-		return err
-	}
+// recast puts this program in the place of both vendors.
+func recast(raw []byte, author string) ([]byte, error) {
 	for _, vendor := range []string{"openai", "anthropic"} {
 		old := fmt.Appendf(nil, "plugin %q { source = %q }", vendor, "builtin/"+vendor)
 		if bytes.Count(raw, old) != 1 {
-			return fmt.Errorf("pipeline.hcl has no line `%s`: tell record.go how the provider is declared", old)
+			return nil, fmt.Errorf("pipeline.hcl has no line `%s`: tell record.go how the provider is declared", old)
 		}
-		raw = bytes.Replace(raw, old, fmt.Appendf(nil, "plugin %q { command = [%q, %q] }", vendor, "./author", "serve"), 1)
+		raw = bytes.Replace(raw, old, fmt.Appendf(nil, "plugin %q { command = [%q, %q] }", vendor, author, "serve"), 1)
 	}
-	if err := os.WriteFile(filepath.Join(work, "pipeline.hcl"), raw, 0o644); err != nil {
-		return err
-	}
-	from, to := filepath.Join(root, filepath.FromSlash(example)), filepath.Join(work, filepath.FromSlash(example))
+	return raw, nil
+}
+
+// prepare lays out a pipeline, its prompts, schemas and inputs.
+func prepare(root, dir string, pipeline []byte, cassette string) error {
+	from, to := filepath.Join(root, filepath.FromSlash(example)), filepath.Join(dir, filepath.FromSlash(example))
 	for _, folder := range []string{"prompts", "schemas"} {
 		if err := os.CopyFS(filepath.Join(to, folder), os.DirFS(filepath.Join(from, folder))); err != nil {
 			return err
 		}
 	}
-	inputs, err := os.ReadFile(filepath.Join(from, "buckets.jsonl"))
-	if err != nil {
-		return err
+	files := map[string]string{"buckets.jsonl": filepath.Join(from, "buckets.jsonl")}
+	if cassette != "" {
+		files["cassette.jsonl"] = cassette
 	}
-	return os.WriteFile(filepath.Join(to, "buckets.jsonl"), inputs, 0o644)
+	for name, path := range files {
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(to, name), raw, 0o644); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(filepath.Join(dir, "pipeline.hcl"), pipeline, 0o644)
 }
 
 // keep writes the recorded completions without their times and with a note each
-// of what it is, so that the same script and prompts give the same bytes.
+// of what it is, and then the script's pages, so that the same script and prompts
+// give the same bytes.
 func keep(script *Script, taken, out string) error {
 	recorded, err := completion.ReadCassette(taken)
 	if err != nil {
@@ -111,6 +150,13 @@ func keep(script *Script, taken, out string) error {
 	if n := len(missing); n > 0 {
 		slices.Sort(missing)
 		return fmt.Errorf("the run never asked for %d answers of the script, first the %s", n, missing[0])
+	}
+	pages, err := script.pages()
+	if err != nil {
+		return err
+	}
+	for _, p := range pages {
+		kept.AddPage(p)
 	}
 	return kept.Write()
 }

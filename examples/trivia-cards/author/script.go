@@ -55,6 +55,7 @@ type Candidate struct {
 	Report    *Verdict  `json:"report"`    // nil: the draft is never delivered
 	Repaired  *Repair   `json:"repaired"`
 	Rereport  *Verdict  `json:"rereport"` // on the repaired card
+	Pages     []Page    `json:"pages"`    // of its reports, those that are not plain
 
 	batch *Batch
 }
