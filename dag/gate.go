@@ -134,7 +134,7 @@ var checkKinds = []CheckInfo{
 		{Name: "needle", Type: "text", Required: true}, {Name: "haystack", Type: "text", Required: true}}},
 	{Kind: "words", Phase: Static, Supported: true, Holds: "the word count lies within", Args: []CheckArg{
 		{Name: "text", Type: "text", Required: true}, {Name: "min", Type: "number", Constant: true, Default: "0"}, {Name: "max", Type: "number", Constant: true, Default: "no bound"}}},
-	{Kind: "phrases", Phase: Static, Holds: "none of the phrase rules matches", Args: []CheckArg{
+	{Kind: "phrases", Phase: Static, Supported: true, Holds: "none of the phrase rules matches", Args: []CheckArg{
 		{Name: "texts", Type: "texts", Required: true}, {Name: "reject", Type: "rules", Required: true, Constant: true}}},
 	{Kind: "sources", Phase: Static, Supported: true, Holds: "at least `min` usable sources, none without a URL", Args: []CheckArg{
 		{Name: "sources", Type: "sources", Required: true}, {Name: "min", Type: "number", Constant: true, Default: "2"}, {Name: "supports", Type: "texts", Constant: true, Default: "[]"}}},

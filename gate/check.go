@@ -103,6 +103,7 @@ func makers() map[dag.CheckKind]func(*dag.Check) (checker, error) {
 		"distinct":    newDistinctCheck,
 		"leak":        newLeakCheck,
 		"words":       newWordsCheck,
+		"phrases":     newPhrasesCheck,
 		"sources":     newSourcesCheck,
 		"unique":      newUniqueCheck,
 	}
