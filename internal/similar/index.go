@@ -69,7 +69,7 @@ func (x *Index) Add(scope string, words []string, ref uint64) error {
 	var sign signature
 	for _, w := range words {
 		id := x.words.add(w)
-		sign.set(id)
+		sign |= signOf(id)
 		x.codes = append(x.codes, x.words.codes[id])
 	}
 	set := x.codes[from:]
@@ -93,16 +93,31 @@ func (x *Index) Add(scope string, words []string, ref uint64) error {
 func (x *Index) index(n uint32) {
 	set := x.set(n)
 	for pos, code := range set[:x.prefix(uint64(len(set)))] {
-		x.recent.add(code, x.scope[n], entry{set: n, size: clamp(len(set)), pos: clamp(pos)})
+		x.recent.add(code, x.scope[n], entryOf(n, len(set), pos, x.signs[n]))
 	}
 	x.recent.sets++
-	if x.recent.sets < max(x.least, x.base.sets/4) {
+	if x.recent.sets >= max(x.least, x.base.sets/recentShare) {
+		x.Merge()
+	}
+}
+
+// recentShare is the part of all sets that may be recent: their postings are
+// slower, and merging costs time for all sets.
+const recentShare = 8
+
+// Merge brings all sets into the form that is searched and read back fastest, as
+// adding does from time to time. It needs the index for itself.
+func (x *Index) Merge() {
+	switch {
+	case x.recent.sets == 0:
 		return
-	}
-	if x.Len() >= 2*x.frozen {
+	case x.Len() >= 2*x.frozen:
 		x.reorder()
+		x.base = x.build(0)
+	default:
+		x.base = x.merge(x.build(x.base.sets))
 	}
-	x.rebuild()
+	x.recent = recent{}
 }
 
 // set gives the codes of a set.
@@ -128,6 +143,7 @@ type query struct {
 	unknown  uint64   // words that no set has: they stand before all others
 	n        uint64   // words altogether
 	scope    uint32
+	sign     signature
 	num, den uint64 // what is still of use: the threshold, then the best so far
 	budget   int    // postings that may still be walked
 
@@ -147,9 +163,9 @@ func (x *Index) Nearest(scope string, words []string) (ref uint64, inter, union 
 	}
 	var room [64]uint32
 	q := query{x: x, scope: number, num: x.num, den: x.den, codes: room[:0]}
-	sign := q.take(words)
+	q.take(words)
 	if !q.walk() {
-		q.scan(sign)
+		q.scan()
 	}
 	if !q.found {
 		return 0, 0, 0, false
@@ -158,8 +174,8 @@ func (x *Index) Nearest(scope string, words []string) (ref uint64, inter, union 
 }
 
 // take notes the words that are searched for. Those that no set has count, and
-// need no bit in the signature: no set differs from them by a bit that is not set.
-func (q *query) take(words []string) (sign signature) {
+// need no bit in the signature: they are left over on this side in any case.
+func (q *query) take(words []string) {
 	var room [16]string
 	unknown := room[:0]
 	for _, w := range words {
@@ -168,7 +184,7 @@ func (q *query) take(words []string) (sign signature) {
 			unknown = append(unknown, w)
 			continue
 		}
-		sign.set(id)
+		q.sign |= signOf(id)
 		q.codes = append(q.codes, q.x.words.codes[id])
 	}
 	slices.Sort(q.codes)
@@ -179,7 +195,6 @@ func (q *query) take(words []string) (sign signature) {
 	}
 	q.unknown = uint64(len(unknown))
 	q.n = q.unknown + uint64(len(q.codes))
-	return sign
 }
 
 // walk goes through the postings of the rarest words. It gives up, with false,
@@ -213,27 +228,36 @@ func (q *query) meet(i int, e entry) bool {
 	if e.size == math.MaxUint16 {
 		size = uint64(len(q.x.set(e.set)))
 	}
+	need := overlap(q.num, q.den, q.n, size)
+	if !q.within(need, size, bits.OnesCount32(q.sign.half()^e.sign)) {
+		return true
+	}
 	// If they share a word before this one, the set was met there, and this bound is
 	// about what follows only: nothing is lost.
-	shared := 1 + min(uint64(len(q.codes)-i-1), size-uint64(e.pos)-1)
-	if need := overlap(q.num, q.den, q.n, size); shared >= need {
+	if shared := 1 + min(uint64(len(q.codes)-i-1), size-uint64(e.pos)-1); shared >= need {
 		q.compare(e.set, need, i, e.pos)
 	}
 	return true
 }
 
+// within reports whether a set of so many words can share as many as it must when
+// so many bits of the signatures differ: each is a word that one of the two has
+// alone.
+func (q *query) within(need, size uint64, differ int) bool {
+	both := q.n + size
+	return 2*need <= both && uint64(differ) <= both-2*need
+}
+
 // scan goes through all sets.
-func (q *query) scan(sign signature) {
+func (q *query) scan() {
 	low, high := q.x.fewest(q.n), q.x.most(q.n)
 	for n, scope := range q.x.scope {
 		size := uint64(q.x.starts[n+1] - q.x.starts[n])
 		if scope != q.scope || size < low || size > high {
 			continue
 		}
-		// Every bit in which two signatures differ is a word that one of the two sets
-		// has alone.
 		need := overlap(q.num, q.den, q.n, size)
-		if alone := q.n + size; 2*need <= alone && uint64(sign.differ(q.x.signs[n])) <= alone-2*need {
+		if q.within(need, size, bits.OnesCount64(uint64(q.sign^q.x.signs[n]))) {
 			q.compare(uint32(n), need, -1, 0)
 		}
 	}
@@ -274,17 +298,13 @@ func (q *query) compare(n uint32, need uint64, i int, pos uint16) {
 	}
 }
 
-// signature has a bit set for each word, one of 128.
-type signature [2]uint64
+// signature has a bit set for each word, one of 64.
+type signature uint64
 
-func (s *signature) set(id uint32) {
-	bit := id * 0x9E3779B1 >> 25
-	s[bit>>6] |= 1 << (bit & 63)
-}
+func signOf(id uint32) signature { return 1 << (id * 0x9E3779B1 >> 26) }
 
-func (s *signature) differ(t signature) int {
-	return bits.OnesCount64(s[0]^t[0]) + bits.OnesCount64(s[1]^t[1])
-}
+// half is the signature with one of 32 bits for each word.
+func (s signature) half() uint32 { return uint32(s) | uint32(s>>32) }
 
 // clamp is n, or the largest number of 16 bits, which stands for all from there on.
 func clamp[T int | uint64](n T) uint16 { return uint16(min(n, math.MaxUint16)) }

@@ -220,8 +220,8 @@ func scanOnly(x *Index, scope string, words []string) answer {
 		return answer{}
 	}
 	q := query{x: x, scope: number, num: x.num, den: x.den}
-	sign := q.take(words)
-	q.scan(sign)
+	q.take(words)
+	q.scan()
 	if !q.found || q.n == 0 {
 		return answer{}
 	}

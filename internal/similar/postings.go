@@ -1,10 +1,16 @@
 package similar
 
-// entry tells that a set has a word, among the first of its words.
+// entry tells that a set has a word, among the first of its words. What else is in
+// it leaves out most sets without a look at them.
 type entry struct {
 	set  uint32
 	size uint16 // of the set, clamped
 	pos  uint16 // of the word in it, clamped
+	sign uint32 // half of the set's signature
+}
+
+func entryOf(set uint32, size, pos int, sign signature) entry {
+	return entry{set, clamp(size), clamp(pos), sign.half()}
 }
 
 // base has the postings of most sets: for each code those of one scope together,
@@ -21,14 +27,19 @@ type post struct {
 	entry
 }
 
+// group are the postings of a code.
+func (b *base) group(code uint32) []post {
+	i := code - b.low
+	if code < b.low || int64(i) >= int64(len(b.starts))-1 {
+		return nil
+	}
+	return b.posts[b.starts[i]:b.starts[i+1]]
+}
+
 // each calls f with the entries of a code in a scope whose sets have from low to
 // high words, until f says false, which it passes on.
 func (b *base) each(code, scope uint32, low, high uint64, f func(entry) bool) bool {
-	i := code - b.low
-	if code < b.low || int64(i) >= int64(len(b.starts))-1 {
-		return true
-	}
-	posts := b.posts[b.starts[i]:b.starts[i+1]]
+	posts := b.group(code)
 	from, to := clamp(low), clamp(high)
 	lo, hi := 0, len(posts)
 	for lo < hi {
@@ -50,11 +61,11 @@ func (b *base) each(code, scope uint32, low, high uint64, f func(entry) bool) bo
 	return true
 }
 
-// rebuild takes all sets into the base.
-func (x *Index) rebuild() {
+// build makes a base of the sets from one on.
+func (x *Index) build(from int) base {
 	b := base{sets: x.Len(), low: x.words.low}
 	b.starts = make([]uint32, x.words.len()+1)
-	for n := range uint32(x.Len()) {
+	for n := uint32(from); int(n) < x.Len(); n++ {
 		set := x.set(n)
 		for _, code := range set[:x.prefix(uint64(len(set)))] {
 			b.starts[code-b.low]++
@@ -68,29 +79,48 @@ func (x *Index) rebuild() {
 	// Sets in the order of scope and size leave the entries of each code in it.
 	// starts moves on with each entry, until it is where the next code starts.
 	b.posts = make([]post, end)
-	for _, n := range x.inOrder() {
+	for _, n := range x.inOrder(from) {
 		set := x.set(n)
 		for pos, code := range set[:x.prefix(uint64(len(set)))] {
 			at := &b.starts[code-b.low]
-			b.posts[*at] = post{x.scope[n], entry{n, clamp(len(set)), clamp(pos)}}
+			b.posts[*at] = post{x.scope[n], entryOf(n, len(set), pos, x.signs[n])}
 			*at++
 		}
 	}
 	copy(b.starts[1:], b.starts)
 	b.starts[0] = 0
-	x.base = b
-	x.recent = recent{}
+	return b
 }
 
-// inOrder are all sets by scope, then size, then age.
-func (x *Index) inOrder() []uint32 {
-	largest := 0
-	for n := range uint32(x.Len()) {
-		largest = max(largest, int(clamp(len(x.set(n)))))
+// merge makes one base of the present one and that of later sets, which knows all
+// codes of now.
+func (x *Index) merge(later base) base {
+	old := x.base
+	b := base{sets: later.sets, low: later.low, starts: make([]uint32, len(later.starts)), posts: make([]post, 0, len(old.posts)+len(later.posts))}
+	for i := range len(b.starts) - 1 {
+		b.starts[i] = uint32(len(b.posts))
+		a, c := old.group(later.low+uint32(i)), later.posts[later.starts[i]:later.starts[i+1]]
+		for len(a) > 0 && len(c) > 0 {
+			// On a tie the older set stands first.
+			if a[0].scope < c[0].scope || a[0].scope == c[0].scope && a[0].size <= c[0].size {
+				b.posts, a = append(b.posts, a[0]), a[1:]
+			} else {
+				b.posts, c = append(b.posts, c[0]), c[1:]
+			}
+		}
+		b.posts = append(append(b.posts, a...), c...)
 	}
-	order := make([]uint32, x.Len())
-	for n := range order {
-		order[n] = uint32(n)
+	b.starts[len(b.starts)-1] = uint32(len(b.posts))
+	return b
+}
+
+// inOrder are the sets from one on by scope, then size, then age.
+func (x *Index) inOrder(from int) []uint32 {
+	largest := 0
+	order := make([]uint32, 0, x.Len()-from)
+	for n := uint32(from); int(n) < x.Len(); n++ {
+		largest = max(largest, int(clamp(len(x.set(n)))))
+		order = append(order, n)
 	}
 	order = sortedBy(order, largest+1, func(n uint32) int { return int(clamp(len(x.set(n)))) })
 	if len(x.names) > 1 {

@@ -12,16 +12,17 @@ import (
 )
 
 // A snapshot is a head of 64-bit numbers, flat arrays of little-endian numbers, and
-// a CRC-32C of all of it. Postings and signatures are not in it: making them takes
-// as long as reading them would, and what is made of the sets fits the sets.
+// a CRC-32C of all of it. The postings of recent sets are not in it.
 //
 //	magic · version · num · den · frozen · words · bytes of text · scopes · bytes of their names · sets · codes
-//	text, ends, codes of the words; names, ends of the scopes; codes, starts, scope, refs of the sets
+//	sets, low, starts and postings of the base, the latter two counted
+//	text, ends, codes of the words; names, ends of the scopes; codes, starts, scope, refs, signatures of the sets;
+//	starts, postings of the base
 
 const (
 	magic   = 0x52414c494d495350 // "PSIMILAR"
 	version = 1
-	numbers = 11 // of the head
+	numbers = 15 // of the head
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -43,6 +44,7 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	for _, n := range [numbers]uint64{
 		magic, version, x.num, x.den, uint64(x.frozen), uint64(x.words.len()), uint64(len(x.words.text)),
 		uint64(len(x.names)), uint64(len(names)), uint64(x.Len()), uint64(len(x.codes)),
+		uint64(x.base.sets), uint64(x.base.low), uint64(len(x.base.starts)), uint64(len(x.base.posts)),
 	} {
 		out.buf = binary.LittleEndian.AppendUint64(out.buf, n)
 	}
@@ -56,6 +58,20 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) {
 	out.words(x.scope)
 	for _, ref := range x.refs {
 		out.buf = binary.LittleEndian.AppendUint64(out.buf, ref)
+		out.flush(writeRoom)
+	}
+	for _, sign := range x.signs {
+		out.buf = binary.LittleEndian.AppendUint64(out.buf, uint64(sign))
+		out.flush(writeRoom)
+	}
+	out.words(x.base.starts)
+	for i := range x.base.posts {
+		p := &x.base.posts[i]
+		out.buf = binary.LittleEndian.AppendUint32(out.buf, p.scope)
+		out.buf = binary.LittleEndian.AppendUint32(out.buf, p.set)
+		out.buf = binary.LittleEndian.AppendUint16(out.buf, p.size)
+		out.buf = binary.LittleEndian.AppendUint16(out.buf, p.pos)
+		out.buf = binary.LittleEndian.AppendUint32(out.buf, p.sign)
 		out.flush(writeRoom)
 	}
 	out.flush(0)
@@ -122,7 +138,8 @@ func Read(b []byte) (x *Index, rest []byte, err error) {
 		}
 	}
 	words, text, scopes, names, sets, codes := head[5], head[6], head[7], head[8], head[9], head[10]
-	size := numbers*8 + text + 8*words + names + 4*scopes + 4*codes + 16*sets
+	starts, posts := head[13], head[14]
+	size := numbers*8 + text + 8*words + names + 4*scopes + 4*codes + 24*sets + 4*starts + postSize*posts
 	if uint64(len(b)) < size+4 || words > maxWords {
 		return nil, nil, errSnapshot
 	}
@@ -141,10 +158,8 @@ func Read(b []byte) (x *Index, rest []byte, err error) {
 	x.starts = append(make([]uint32, 0, sets+1), 0)
 	x.starts = append(x.starts, in.words(sets)...)
 	x.scope = in.words(sets)
-	x.refs = make([]uint64, sets)
-	for i := range x.refs {
-		x.refs[i] = binary.LittleEndian.Uint64(in.b[i*8:])
-	}
+	x.refs, x.signs = longs[uint64](&in, sets), longs[signature](&in, sets)
+	x.base = base{sets: int(head[11]), low: uint32(head[12]), starts: in.words(starts), posts: in.posts(posts)}
 	if !x.restore(named, ends) {
 		return nil, nil, fmt.Errorf("%w: its parts do not fit together", errSnapshot)
 	}
@@ -168,6 +183,30 @@ func (r *reader) words(n uint64) []uint32 {
 	return out
 }
 
+// postSize is the size of a posting.
+const postSize = 16
+
+func (r *reader) posts(n uint64) []post {
+	out := make([]post, n)
+	b := r.bytes(postSize * n)
+	for i := range out {
+		p := b[i*postSize : (i+1)*postSize]
+		out[i] = post{binary.LittleEndian.Uint32(p), entry{
+			binary.LittleEndian.Uint32(p[4:]), binary.LittleEndian.Uint16(p[8:]), binary.LittleEndian.Uint16(p[10:]), binary.LittleEndian.Uint32(p[12:]),
+		}}
+	}
+	return out
+}
+
+func longs[T ~uint64](r *reader, n uint64) []T {
+	out := make([]T, n)
+	b := r.bytes(8 * n)
+	for i := range out {
+		out[i] = T(binary.LittleEndian.Uint64(b[i*8:]))
+	}
+	return out
+}
+
 // restore makes all that is not in a snapshot, and reports whether what is in it
 // fits together: nothing may make a search go astray.
 func (x *Index) restore(names []byte, ends []uint32) bool {
@@ -178,9 +217,8 @@ func (x *Index) restore(names []byte, ends []uint32) bool {
 	if d.len() > 0 {
 		d.low = slices.Min(d.codes)
 	}
-	numbers := d.byCode()
 	// Words are without a gap from low, and those that came late are below middle.
-	if numbers == nil || d.low > middle || x.frozen > x.Len() || !d.spread(1<<bits.Len(uint(max(47, d.len()*4/3)))) {
+	if d.byCode() == nil || d.low > middle || x.frozen > x.Len() || !d.spread(1<<bits.Len(uint(max(47, d.len()*4/3)))) {
 		return false
 	}
 	start := uint32(0)
@@ -193,27 +231,47 @@ func (x *Index) restore(names []byte, ends []uint32) bool {
 		x.names = append(x.names, name)
 		start = end
 	}
-	bit := make([]signature, len(numbers)) // by code less low
-	for i, number := range numbers {
-		bit[i].set(number)
+	if !x.fits() {
+		return false
 	}
-	x.signs = make([]signature, x.Len())
+	for n := x.base.sets; n < x.Len(); n++ {
+		x.index(uint32(n))
+	}
+	return true
+}
+
+// fits looks at the sets and the postings.
+func (x *Index) fits() bool {
+	d, b := &x.words, &x.base
 	for n := range uint32(x.Len()) {
 		if int64(x.scope[n]) >= int64(len(x.names)) {
 			return false
 		}
 		last := uint32(0)
-		for _, code := range x.set(n) {
-			i := code - d.low
-			if code <= last || code < d.low || int64(i) >= int64(len(bit)) {
+		set := x.set(n)
+		for _, code := range set {
+			if code <= last {
 				return false
 			}
-			x.signs[n][0] |= bit[i][0]
-			x.signs[n][1] |= bit[i][1]
 			last = code
 		}
+		// Ascending, so that the first and the last tell of all.
+		if set[0] < d.low || int64(last-d.low) >= int64(d.len()) {
+			return false
+		}
 	}
-	x.rebuild()
+	if len(b.starts) == 0 {
+		return b.sets == 0 && len(b.posts) == 0
+	}
+	if b.sets > x.Len() || b.low < d.low || uint64(b.low-d.low)+uint64(len(b.starts)-1) != uint64(d.len()) ||
+		b.starts[0] != 0 || !ascending(b.starts[1:], len(b.posts), 0) {
+		return false
+	}
+	for i := range b.posts {
+		if int64(b.posts[i].set) >= int64(b.sets) {
+			return false
+		}
+	}
 	return true
 }
 
