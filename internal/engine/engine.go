@@ -19,6 +19,7 @@ import (
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/gate"
 	"github.com/penstock-run/penstock/internal/completion"
+	"github.com/penstock-run/penstock/internal/fetch"
 	"github.com/penstock-run/penstock/internal/host"
 	"github.com/penstock-run/penstock/internal/source"
 	"github.com/penstock-run/penstock/internal/staging"
@@ -72,7 +73,8 @@ type engine struct {
 	host        *host.Host
 	gate        *gate.Gate
 	completions *completion.Service
-	pages       gate.Pages // nil: no check reads any
+	pages       gate.Pages    // nil: no check reads any
+	web         *fetch.Client // nil: no page is read from the web
 	callers     callers
 	recipes     []recipe // by stage index
 	graphKey    dag.Digest

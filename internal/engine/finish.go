@@ -144,6 +144,9 @@ func (e *engine) close(ctx context.Context) error {
 	if e.gate != nil {
 		errs = append(errs, e.gate.Close())
 	}
+	if e.web != nil {
+		errs = append(errs, e.web.Close())
+	}
 	if e.completions != nil {
 		errs = append(errs, e.completions.Close())
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/gate"
+	"github.com/penstock-run/penstock/internal/fetch"
 )
 
 // readsPages tells whether a check of the gate belongs to the network phase.
@@ -21,14 +22,22 @@ func readsPages(g *dag.Gate) bool {
 // openPages gives what the gate reads pages with: nothing where no check reads
 // any, the cassette while one is replayed, else the web.
 func (e *engine) openPages() gate.Pages {
-	if !readsPages(e.Graph.Gate) || !e.replaying() {
+	switch {
+	case !readsPages(e.Graph.Gate):
 		return nil
+	case e.planning != nil && e.completions == nil:
+		return unread{}
+	case e.planning != nil:
+		return unread{e.completions.Pages(nil).Source()}
+	case e.replaying():
+		return e.completions.Pages(nil)
 	}
-	pages := e.completions.Pages(nil)
-	if e.planning != nil {
-		return unread{pages.Source()}
+	o := fetch.Options{AllowHosts: e.Graph.Gate.AllowHosts}
+	if e.Version != "" {
+		o.UserAgent = "penstock/" + e.Version + " (+https://github.com/penstock-run/penstock)"
 	}
-	return pages
+	e.web = fetch.New(o)
+	return e.completions.Pages(e.web)
 }
 
 // unread are pages that a plan knows the source of and reads none of: whether a
