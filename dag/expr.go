@@ -78,6 +78,34 @@ type Expr interface {
 	String() string
 }
 
+// Shaped is an Expr that tells its Shape.
+type Shaped interface {
+	Expr
+	Shape() Shape
+}
+
+// Shape is what is known of an expression's form without evaluating it: it is a
+// plain path, an object of named parts, or neither, and then nothing is known.
+type Shape struct {
+	Name    Name     // of a path: what it reads; the zero Name: it is no path
+	Steps   []string // of a path: names of members, from there
+	Members []MemberShape
+}
+
+// MemberShape is the form of a part of an object.
+type MemberShape struct {
+	Name  string
+	Shape Shape
+}
+
+// ShapeOf is the form of an expression, as far as it tells.
+func ShapeOf(e Expr) Shape {
+	if s, ok := e.(Shaped); ok {
+		return s.Shape()
+	}
+	return Shape{}
+}
+
 // Pos is a place in a file of the pipeline.
 type Pos struct {
 	File   string `json:"file"` // relative to the pipeline's directory

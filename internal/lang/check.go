@@ -130,6 +130,10 @@ func (l *loader) checkArg(c *dag.Check, b *body, arg dag.CheckArg) {
 		want = expr.WantBool
 	case "sources":
 		want = expr.WantList
+	case "rules":
+		if !b.phraseRules(arg.Name) {
+			return
+		}
 	}
 	at := place{kind: atGate, stageVisits: c.Kind == "assert"}
 	if arg.Constant {
@@ -167,6 +171,8 @@ func (l *loader) checkRules(c *dag.Check, b *body) {
 	case "novel":
 		if v := b.amount("max_similarity"); v > 1 {
 			b.fail(b.expr("max_similarity").Range(), numberOutOfRange, "A similarity lies between 0 and 1.")
+		} else if v == 0 && b.ok && b.has("max_similarity") {
+			b.fail(b.expr("max_similarity").Range(), numberOutOfRange, "Every text is as similar as 0 to every other, so none would pass. Write a number above 0, such as 0.85.")
 		}
 	case "distinct":
 		b.count("count", 1, 0)
