@@ -9,6 +9,7 @@ const (
 	badDescription       = "Plugin with a bad description"
 	badDuration          = "Bad duration"
 	badName              = "Bad name"
+	badRules             = "Phrase rules cannot be used"
 	badSchema            = "Schema cannot be used"
 	badSource            = "Bad plugin source"
 	badType              = "Bad type"

@@ -112,7 +112,7 @@ func membersOf(raw jsontext.Value, names ...string) (map[string]jsontext.Value, 
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if len(names) > 0 && !slices.Contains(names, name) {
-			return nil, fmt.Errorf("there is no member %q; there are %s", name, listed(names))
+			return nil, fmt.Errorf("there is no member %q; what there is: %s", name, listed(names))
 		}
 	}
 	return object, nil

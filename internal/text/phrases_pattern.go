@@ -231,7 +231,7 @@ func (c *compiler) set(name string) (*oneOf, error) {
 	case !ok && len(c.raw) == 0:
 		return nil, fmt.Errorf(`there is no set %q, nor any other; write "sets": {%q: ["…"]}`, name, name)
 	case !ok:
-		return nil, fmt.Errorf("there is no set %q; there are %s", name, listed(slices.Sorted(maps.Keys(c.raw))))
+		return nil, fmt.Errorf("there is no set %q; what there is: %s", name, listed(slices.Sorted(maps.Keys(c.raw))))
 	case name == "year":
 		return nil, errors.New(`sets: {year} is a year of four digits; give the set "year" another name`)
 	case !setName.MatchString(name):
