@@ -106,7 +106,7 @@ func (c *Client) dialAny(ctx context.Context, t *target, addrs []netip.Addr, lim
 		if err == nil {
 			return conn, nil
 		}
-		if failed == nil || errors.Is(failed, errRefused) {
+		if failed == nil || errors.Is(failed, errRefused) && !errors.Is(err, errRefused) {
 			failed = err // an address that was refused does not hide what became of a public one
 		}
 	}

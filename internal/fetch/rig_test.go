@@ -1,14 +1,20 @@
 package fetch
 
 import (
+	"bytes"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -174,4 +180,64 @@ func wireSite(t *testing.T, answer func(conn *net.TCPConn, request int)) string 
 // htmlPage is a page of some words.
 func htmlPage(head, body string) string {
 	return "<!doctype html><html><head>" + head + "</head><body>" + body + "</body></html>"
+}
+
+// internet leads connections to public addresses to servers on loopback, and all
+// others to the trap. What the dialer judges is the address before that.
+type internet struct {
+	*rig
+	routes map[string]string // "93.184.216.34:80" to where a server listens
+	trap   *site
+}
+
+func newInternet(t *testing.T, o Options) *internet {
+	t.Helper()
+	n := &internet{rig: newRig(t, o), routes: map[string]string{}}
+	n.trap = newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("secret")) })
+	n.dial = func(ctx context.Context, d *net.Dialer, address string) (net.Conn, error) {
+		to, ok := n.routes[address]
+		if !ok {
+			to = n.trap.host
+		}
+		led, judge := *d, d.ControlContext
+		led.ControlContext = func(ctx context.Context, network, _ string, c syscall.RawConn) error {
+			return judge(ctx, network, address, c)
+		}
+		return led.DialContext(ctx, "tcp", to)
+	}
+	return n
+}
+
+// host gives a site a name and a public address.
+func (n *internet) host(name, address string, s *site) {
+	n.names.answers[name] = []string{address}
+	n.routes[address+":80"] = s.host
+	n.routes[address+":443"] = s.host
+}
+
+// pack packs a body by the names of its codings; "raw" is deflate without zlib.
+func pack(t *testing.T, codings string, b []byte) []byte {
+	t.Helper()
+	for coding := range strings.SplitSeq(codings, ", ") {
+		var out bytes.Buffer
+		var w io.WriteCloser
+		switch coding {
+		case "gzip":
+			w = gzip.NewWriter(&out)
+		case "deflate":
+			w = zlib.NewWriter(&out)
+		case "raw":
+			w, _ = flate.NewWriter(&out, flate.DefaultCompression)
+		default:
+			return b
+		}
+		if _, err := w.Write(b); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		b = out.Bytes()
+	}
+	return b
 }

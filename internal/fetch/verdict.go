@@ -145,7 +145,11 @@ func trouble(err error, timeout time.Duration) outcome {
 	case errors.Is(err, errCoding):
 		return dead("%s", err)
 	}
-	return dead("the answer is not usable as HTTP: %s", err)
+	said := err.Error()
+	for _, layer := range []string{"net/http: ", "HTTP/1.x transport connection broken: ", "net/http: "} {
+		said = strings.TrimPrefix(said, layer)
+	}
+	return dead("the answer is not usable as HTTP: %s", said)
 }
 
 // retryAfter reads how long a server asks to be left alone, 30 s at most. A date
