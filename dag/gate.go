@@ -59,7 +59,7 @@ type Corpus struct {
 // EvidenceNames are the members that the gate writes itself into each row of
 // evidence; an evidence_record has none of them.
 var EvidenceNames = []string{
-	"accept_key", "accepted_at", "bucket", "data", "digest", "id", "item", "keys", "previous", "run_id", "sequence",
+	"accept_key", "accepted_at", "bucket", "data", "digest", "exempt", "id", "item", "keys", "novel", "previous", "run_id", "sequence",
 }
 
 // Breaker opens a bucket after so many bad ends in a row.
@@ -144,14 +144,14 @@ var checkKinds = []CheckInfo{
 		{Name: "value", Type: "number", Required: true}, {Name: "quarantine", Type: "number", Constant: true}, {Name: "review", Type: "number", Constant: true}}},
 	{Kind: "votes", Phase: Static, Holds: "enough of the verdicts agree", Args: []CheckArg{
 		{Name: "verdicts", Type: "texts", Required: true}, {Name: "of", Type: "number", Constant: true}, {Name: "agree", Type: "number", Constant: true}}},
-	{Kind: "live", Phase: Network, Holds: "every URL answers its live check", Args: []CheckArg{
+	{Kind: "live", Phase: Network, Supported: true, Holds: "every URL answers its live check", Args: []CheckArg{
 		{Name: "urls", Type: "texts", Required: true}, {Name: "timeout", Type: "duration", Constant: true, Default: "20s"}, {Name: "blocked", Type: "word", Constant: true, Default: `"dead"`},
 		{Name: "canary", Type: "text", Constant: true, Doc: "an address that answers whenever this side is well"}}},
-	{Kind: "quoted", Phase: Network, Holds: "each quote occurs in the page that the live check read", Args: []CheckArg{
+	{Kind: "quoted", Phase: Network, Supported: true, Holds: "each quote occurs in the page that the live check read", Args: []CheckArg{
 		{Name: "sources", Type: "sources", Required: true}}},
 	{Kind: "unique", Phase: Locked, Supported: true, Holds: "no accepted record has one of the keys", Args: []CheckArg{
 		{Name: "keys", Type: "texts", Required: true}}},
-	{Kind: "novel", Phase: Locked, Holds: "no accepted record of the same `within` reaches `max_similarity`", Args: []CheckArg{
+	{Kind: "novel", Phase: Locked, Supported: true, Holds: "no accepted record of the same `within` reaches `max_similarity`", Args: []CheckArg{
 		{Name: "text", Type: "text", Required: true}, {Name: "within", Type: "text"}, {Name: "max_similarity", Type: "number", Required: true, Constant: true}}},
 }
 

@@ -26,6 +26,8 @@ type batch struct {
 	sequence uint64
 	previous dag.Digest
 	evidence []evidenceNote // of the lines of the evidence
+	shelves  []*shelf       // texts of the records of this batch; nil: none yet
+	shelved  []string       // ids of those records
 	lines    []Line         // of the candidate at hand
 }
 
@@ -212,8 +214,8 @@ func (b *batch) accept(k key, admission Admission) (Verdict, error) {
 		}
 	}
 	row := evidenceRow{
-		AcceptKey: k.String(), AcceptedAt: timestamp(b.now), Bucket: j.c.Bucket, Data: r.path, Digest: r.digest.String(),
-		ID: r.id, Item: j.c.Key, Previous: b.previous.String(), RunID: b.g.o.RunID, Sequence: b.sequence + 1,
+		AcceptKey: k.String(), AcceptedAt: timestamp(b.now), Bucket: j.c.Bucket, Data: r.path, Digest: r.digest.String(), Exempt: j.exempt,
+		ID: r.id, Item: j.c.Key, Novel: r.novel, Previous: b.previous.String(), RunID: b.g.o.RunID, Sequence: b.sequence + 1,
 	}
 	for _, k := range r.keys {
 		row.Keys = append(row.Keys, k.String())
@@ -225,9 +227,14 @@ func (b *batch) accept(k key, admission Admission) (Verdict, error) {
 		}
 		return b.refuse(k, j)
 	}
+	if err := b.shelve(r.id, r.novel); err != nil {
+		return Verdict{}, err
+	}
 	b.sequence++
 	b.previous = dag.Sum(line[:len(line)-1])
-	b.evidence = append(b.evidence, evidenceNote{k, r.id, r.idKey, r.keys, b.sequence, b.previous, len(line)})
+	b.evidence = append(b.evidence, evidenceNote{
+		accept: k, id: r.id, idKey: r.idKey, keys: r.keys, sequence: b.sequence, digest: b.previous, size: len(line), novel: r.novel,
+	})
 	b.appendLine(b.g.spec.Corpus.Evidence, line)
 	b.appendLine(r.path, r.line)
 	b.ids[r.id] = r.digest

@@ -1,9 +1,11 @@
 package gate
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -22,6 +24,20 @@ type check struct {
 // is an accept is not its business.
 type checker interface {
 	judge(s *scope) (result, error)
+}
+
+// webChecker is a checker that reads pages. Its judge runs before, without the
+// network, and prepares; where that held, online decides.
+type webChecker interface {
+	checker
+	online(ctx context.Context, prepared result, w *web) (result, error)
+}
+
+// againChecker is a checker of the static phase that is asked again after a check
+// which read pages held, with what it had found before.
+type againChecker interface {
+	checker
+	again(given result, w *web) (result, error)
 }
 
 // lockedChecker is a checker that is asked again under the locks. Its judge runs
@@ -50,7 +66,9 @@ type result struct {
 	evidence string          // one line, for the finding
 	found    map[string]any  // more members for checks.<name>
 	keys     []key           // unique: what the record is to be found by
+	words    *words          // novel: what is to be compared
 	unusable map[string]bool // sources: URLs of no usable source
+	asked    []source        // live, quoted: what is to be read; unrelated: the URLs that lend a domain, others empty
 }
 
 // passed is the result of a rule that holds.
@@ -105,7 +123,10 @@ func makers() map[dag.CheckKind]func(*dag.Check) (checker, error) {
 		"words":       newWordsCheck,
 		"phrases":     newPhrasesCheck,
 		"sources":     newSourcesCheck,
+		"live":        newLiveCheck,
+		"quoted":      newQuotedCheck,
 		"unique":      newUniqueCheck,
+		"novel":       newNovelCheck,
 	}
 }
 
@@ -200,6 +221,19 @@ func constantInt(c *dag.Check, name string, otherwise, least int) (int, error) {
 		return 0, fmt.Errorf("%s is %v; it must be a whole number of at least %d", name, f, least)
 	}
 	return int(f), nil
+}
+
+// constantDuration reads a time such as "20s".
+func constantDuration(c *dag.Check, name string, otherwise time.Duration) (time.Duration, error) {
+	written, err := constant(c, name, "")
+	if err != nil || written == "" && c.Args[name] == nil {
+		return otherwise, err
+	}
+	d, err := time.ParseDuration(written)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%s is %q; write a number above zero with a unit, such as \"20s\"", name, written)
+	}
+	return d, nil
 }
 
 // constants is the scope of a constant: nothing can be read.

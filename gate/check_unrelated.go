@@ -10,24 +10,23 @@ import (
 	"github.com/penstock-run/penstock/internal/weburl"
 )
 
-// unrelatedCheck holds when the URLs belong to enough registrable domains. Domains
-// that the gate's same_owner joins are one. A URL that a check "sources" before it
-// found unusable lends no domain: a source that proves nothing must not be what
-// tells two others apart.
+// unrelatedCheck holds when the URLs belong to enough registrable domains, as they
+// are given and, once a check has read them, by where they lead: two short links
+// to one house are one source. Domains that the gate's same_owner joins are one. A
+// URL that a check "sources" before it found unusable lends no domain: a source
+// that proves nothing must not be what tells two others apart.
 type unrelatedCheck struct {
 	urls  dag.Expr
 	least int
-	owner map[string]string // domain → the first of those that one owner has
+	owner owners
 }
 
 func newUnrelatedCheck(c *dag.Check, sameOwner [][]string) (checker, error) {
-	check := &unrelatedCheck{urls: c.Args["urls"], owner: map[string]string{}}
-	for _, domains := range sameOwner {
-		for _, domain := range domains {
-			check.owner[strings.ToLower(domain)] = strings.ToLower(domains[0])
-		}
-	}
+	check := &unrelatedCheck{urls: c.Args["urls"]}
 	var err error
+	if check.owner, err = newOwners(sameOwner); err != nil {
+		return nil, err
+	}
 	check.least, err = constantInt(c, "min", 2, 1)
 	return check, err
 }
@@ -37,7 +36,7 @@ func (c *unrelatedCheck) judge(s *scope) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	owners := map[string]bool{}
+	asked := make([]source, len(urls))
 	domains := make([]string, len(urls))
 	usable := 0
 	for i, url := range urls {
@@ -46,21 +45,84 @@ func (c *unrelatedCheck) judge(s *scope) (result, error) {
 			continue
 		}
 		usable++
-		domains[i] = domain
-		if joined, ok := c.owner[domain]; ok {
-			domain = joined
-		}
-		owners[domain] = true
+		asked[i].URL, domains[i] = url, domain
 	}
-	found := map[string]any{"domains": domains}
-	if len(owners) >= c.least {
-		return passed(found).withFigure(len(owners)), nil
+	r := c.count(domains, "the sources belong to")
+	r.asked, r.found = asked, map[string]any{"domains": domains}
+	if r.state == failed {
+		r.found["too_few_urls"] = usable < c.least
 	}
-	why := fmt.Sprintf("the sources belong to %s, at least %d domains are asked for", counted(owners), c.least)
-	r := refused("urls", "%s", why).withFigure(len(owners))
-	r.found = found
-	r.found["too_few_urls"] = usable < c.least
 	return r, nil
+}
+
+// again counts the domains in which the URLs end. One that was not read, or is not
+// live, keeps the domain that it was given with; one that ends where nobody has a
+// domain lends none.
+func (c *unrelatedCheck) again(given result, w *web) (result, error) {
+	domains := make([]string, len(given.asked))
+	for i, s := range given.asked {
+		final := s.URL
+		if page := w.page(s.URL); page.Verdict == dag.PageLive && page.FinalURL != "" {
+			final = page.FinalURL
+		}
+		if domain, err := weburl.Domain(final); err == nil {
+			domains[i] = domain
+		}
+	}
+	r := c.count(domains, "the sources lead to")
+	r.asked, r.found = given.asked, maps.Clone(given.found)
+	r.found["final_domains"] = domains
+	return r, nil
+}
+
+// count compares the number of owners with what is asked for. An empty domain has
+// no owner.
+func (c *unrelatedCheck) count(domains []string, they string) result {
+	houses := map[string]bool{}
+	for _, domain := range domains {
+		if domain != "" {
+			houses[c.owner.of(domain)] = true
+		}
+	}
+	if len(houses) >= c.least {
+		return passed(nil).withFigure(len(houses))
+	}
+	return refused("urls", "%s %s, at least %d domains are asked for", they, counted(houses), c.least).withFigure(len(houses))
+}
+
+// owners joins domains: each names another of the same owner, or nothing does.
+type owners map[string]string
+
+// newOwners reads the table same_owner. Lists that share a domain are one list.
+func newOwners(sameOwner [][]string) (owners, error) {
+	o := owners{}
+	for _, domains := range sameOwner {
+		first := ""
+		for _, written := range domains {
+			domain, err := weburl.Domain("https://" + written)
+			if err != nil {
+				return nil, fmt.Errorf("same_owner: %q is not a domain that somebody owns: %w", written, err)
+			}
+			if first == "" {
+				first = o.of(domain)
+			}
+			if last := o.of(domain); last != first {
+				o[last] = first
+			}
+		}
+	}
+	return o, nil
+}
+
+// of is the domain that stands for all those of its owner.
+func (o owners) of(domain string) string {
+	for {
+		next, joined := o[domain]
+		if !joined {
+			return domain
+		}
+		domain = next
+	}
 }
 
 // unusable reports whether a check "sources" found a URL to be of no use.

@@ -17,6 +17,8 @@ type judgement struct {
 	c       *Candidate
 	scope   *scope
 	members []dag.Doc // in the order of the candidate's block
+	web     *web      // what the network phase reads
+	exempt  []string  // hosts that it read only because allow_hosts names them
 
 	results  []CheckResult
 	states   []checkState
@@ -70,7 +72,7 @@ func (g *Gate) evaluate(ctx context.Context, e *Evaluation) (err error) {
 		return err
 	}
 	c := e.c
-	j := &judgement{g: g, c: c, scope: g.newScope(c), findings: append([]dag.Finding(nil), c.Findings...)}
+	j := &judgement{g: g, c: c, scope: g.newScope(c), web: &web{reader: g.pages}, findings: append([]dag.Finding(nil), c.Findings...)}
 	e.j = j
 	if c.Stop != nil {
 		return g.lookUp(e, stopDigest(c.Stop))
@@ -84,15 +86,12 @@ func (g *Gate) evaluate(ctx context.Context, e *Evaluation) (err error) {
 	if c.As != "" || j.refused != nil {
 		return j.knownTriage(c.As)
 	}
-	if err := j.static(ctx); err != nil {
+	err = j.phases(ctx)
+	j.exempt, j.web = j.web.exempt(), nil // pages are large, and an evaluation may wait for its commit
+	if err != nil || !j.mayEnter() {
 		return err
 	}
-	// The network phase stands here: only when nothing has failed so far. No kind
-	// of check that this version runs belongs to it.
-	if j.mayEnter() {
-		return j.makeRecord()
-	}
-	return nil
+	return j.makeRecord()
 }
 
 // lookUp finds the verdict on this very candidate, if there is one.
@@ -157,73 +156,6 @@ func (j *judgement) content(err error) error {
 	return nil
 }
 
-// static runs the checks of the first phase in declared order: all that can be
-// told together are collected, a check with ends that fails is the last. Checks
-// of the locked phase are prepared on the way.
-func (j *judgement) static(ctx context.Context) error {
-	for _, check := range j.g.checks {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if check.phase != dag.Static {
-			break
-		}
-		ended, err := j.run(check)
-		if err != nil {
-			return err
-		}
-		if ended {
-			break
-		}
-	}
-	if j.beaten {
-		return nil
-	}
-	for _, check := range j.g.checks {
-		if check.phase == dag.Static {
-			continue
-		}
-		if _, err := j.run(check); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// run runs one check and takes in what it came to. ended tells that its failure
-// ends the phase.
-func (j *judgement) run(check *check) (ended bool, err error) {
-	r, err := j.judge(check)
-	if err != nil {
-		return false, err
-	}
-	j.take(check, r)
-	return r.state != held && r.state != notApplicable && check.spec.Ends && !shadowed(check.spec.Mode), nil
-}
-
-// judge asks a check. A failure that is about the candidate is a failed check; a
-// panic is an error, never a verdict.
-func (j *judgement) judge(check *check) (r result, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			r, err = result{}, &dag.Error{Op: "run the check", Subject: check.name, Kind: dag.KindBug, Err: fmt.Errorf("it panicked on %s: %v", j.c.Key, p)}
-		}
-	}()
-	if check.spec.If != nil {
-		applies, err := check.spec.If.Bool(j.scope, nil)
-		if err != nil {
-			return j.failedBy(fmt.Errorf("if: %w", err))
-		}
-		if !applies {
-			return result{state: notApplicable}, nil
-		}
-	}
-	if r, err = check.run.judge(j.scope); err != nil {
-		return j.failedBy(err)
-	}
-	return j.notBeside(check, sound(r)), nil
-}
-
 // failedBy makes a content error the failure of a check.
 func (j *judgement) failedBy(err error) (result, error) {
 	var failure *dag.Failure
@@ -241,16 +173,17 @@ func sound(r result) result {
 	switch r.state {
 	case held:
 		return r
-	case failed:
-		if len(r.details) == 0 {
-			r.details = []Detail{{Why: r.evidence}}
-		}
-		return r
+	case failed, undecided:
+	default:
+		r = result{}
 	}
-	if r.evidence == "" {
+	if r.evidence == "" && r.state == undecided {
 		r.evidence = "the check did not say what it came to"
 	}
-	return result{details: []Detail{{Why: r.evidence}}, evidence: r.evidence}
+	if len(r.details) == 0 {
+		r.details = []Detail{{Why: r.evidence}}
+	}
+	return r
 }
 
 // notBeside leaves out what another failure says already: too few usable sources

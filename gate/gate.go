@@ -28,7 +28,9 @@ type Options struct {
 	RunID     string
 	StartedAt time.Time
 
-	Pages Pages // what the checks of the network phase read pages with; nil: the web
+	// Pages is what the checks of the network phase read with; nil: the web, by a
+	// client of the gate's own. Where pages come from is a part of every accept key.
+	Pages Pages
 
 	DryRun   bool // evaluate, commit nothing
 	ReadOnly bool // refuse to commit
@@ -56,6 +58,7 @@ type Gate struct {
 	o       Options
 	spec    *dag.Gate
 	digest  dag.Digest
+	pages   Pages // of o, or the gate's own
 	checks  []*check
 	run     dag.Doc // what expressions read as `run`
 	rooms   rooms
@@ -115,6 +118,10 @@ func open(ctx context.Context, o Options, at func(point string)) (*Gate, error) 
 	if g.digest.IsZero() {
 		g.digest = DigestOf(o.Gate)
 	}
+	if g.pages = o.Pages; g.pages == nil {
+		g.pages = &ownPages{allow: o.Gate.AllowHosts}
+	}
+	g.digest = digestOver(g.digest, o.Gate, g.pages)
 	var err error
 	if g.checks, err = compileChecks(o.Gate); err != nil {
 		return nil, &dag.Error{Op: "open the gate", Kind: dag.KindConfig, Err: err}
@@ -221,6 +228,9 @@ func (g *Gate) Close() error {
 	}
 	if g.locker != nil {
 		g.locker.close()
+	}
+	if own, ok := g.pages.(*ownPages); ok {
+		err = errors.Join(err, own.close())
 	}
 	g.ledger.close()
 	return corpusError(err)

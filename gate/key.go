@@ -12,7 +12,7 @@ import (
 
 // rules names the behaviour of the checks in this package. It is raised when a
 // check comes to decide something else on the same arguments.
-const rules = 2
+const rules = 3
 
 // DigestOf identifies a gate by what decides: its checks, their order and their
 // arguments. What is recorded and where, and the breaker, are left out.
@@ -47,6 +47,33 @@ func DigestOf(g *dag.Gate) dag.Digest {
 			d.text(domain)
 		}
 	}
+	if readsPages(g) {
+		d.text("allow_hosts")
+		for _, host := range g.AllowHosts {
+			d.text(host)
+		}
+	}
+	return d.sum()
+}
+
+// readsPages reports whether a check of the gate belongs to the network phase.
+func readsPages(g *dag.Gate) bool {
+	return slices.ContainsFunc(g.Checks, func(c *dag.Check) bool {
+		info, ok := dag.LookupCheck(c.Kind)
+		return ok && info.Phase == dag.Network
+	})
+}
+
+// digestOver is the digest of a gate that reads recorded pages: a verdict over
+// those is never taken for one over the web, nor for one over another recording.
+func digestOver(digest dag.Digest, g *dag.Gate, pages Pages) dag.Digest {
+	source := pages.Source()
+	if source.IsZero() || !readsPages(g) {
+		return digest
+	}
+	d := newDigester("gate over pages")
+	d.digest(digest)
+	d.digest(source)
 	return d.sum()
 }
 

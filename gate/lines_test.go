@@ -23,6 +23,7 @@ func TestEvidenceLine(t *testing.T) {
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "keys") {
 			row.Keys = append(row.Keys, keyOf(text.Draw(t, "key")).String())
+			row.Exempt = append(row.Exempt, text.Draw(t, "exempt"))
 		}
 		want, err := rowOf(row)
 		if err != nil {
@@ -56,6 +57,9 @@ func TestEvidenceLineRefuses(t *testing.T) {
 	}
 	if line, err := evidenceLine(&evidenceRow{RunID: "\xff"}, nil); err == nil {
 		t.Errorf("a run that is not UTF-8 was written: %s", line)
+	}
+	if line, err := evidenceLine(&evidenceRow{Exempt: []string{"\xff"}}, nil); err == nil {
+		t.Errorf("a host that is not UTF-8 was written: %s", line)
 	}
 	if line, err := evidenceLine(&evidenceRow{}, []byte(`{"bucket":"b"}`)); err == nil {
 		t.Errorf("a second bucket was written: %s", line)

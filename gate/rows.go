@@ -20,14 +20,17 @@ type evidenceRow struct {
 	AcceptKey  string   `json:"accept_key"`
 	AcceptedAt string   `json:"accepted_at"`
 	Bucket     string   `json:"bucket"`
-	Data       string   `json:"data"`   // the file that the record is in
-	Digest     string   `json:"digest"` // SHA-256 of the record's line, without its line feed
+	Data       string   `json:"data"`             // the file that the record is in
+	Digest     string   `json:"digest"`           // SHA-256 of the record's line, without its line feed
+	Exempt     []string `json:"exempt,omitempty"` // hosts that only allow_hosts let past the address rule
 	ID         string   `json:"id"`
 	Item       string   `json:"item"`
 	Keys       []string `json:"keys,omitempty"` // of the checks "unique"
-	Previous   string   `json:"previous"`       // SHA-256 of the line before this one; zeros in the first
-	RunID      string   `json:"run_id"`
-	Sequence   uint64   `json:"sequence"`
+	// Novel is the text of the record for each check "novel": an array of novelText.
+	Novel    jsontext.Value `json:"novel,omitempty"`
+	Previous string         `json:"previous"` // SHA-256 of the line before this one; zeros in the first
+	RunID    string         `json:"run_id"`
+	Sequence uint64         `json:"sequence"`
 }
 
 // decisionRow is every verdict that is no accept: a rejection record, an entry of
@@ -113,23 +116,38 @@ func (r *evidenceRow) append(b []byte) (row []byte, ok bool) {
 		b = append(append(append(b, '"'), name...), '"', ':')
 		b = canon.Quote(b, s)
 	}
+	texts := func(name string, list []string) {
+		if len(list) == 0 {
+			return
+		}
+		b = append(append(append(b, ',', '"'), name...), `":[`...)
+		for i, s := range list {
+			ok = ok && utf8.ValidString(s)
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = canon.Quote(b, s)
+		}
+		b = append(b, ']')
+	}
 	for _, member := range [...][2]string{
-		{"accept_key", r.AcceptKey}, {"accepted_at", r.AcceptedAt}, {"bucket", r.Bucket}, {"data", r.Data},
-		{"digest", r.Digest}, {"id", r.ID}, {"item", r.Item},
+		{"accept_key", r.AcceptKey}, {"accepted_at", r.AcceptedAt}, {"bucket", r.Bucket}, {"data", r.Data}, {"digest", r.Digest},
 	} {
 		if text(member[0], member[1]); !ok {
 			return nil, false
 		}
 	}
-	if len(r.Keys) > 0 {
-		b = append(b, `,"keys":[`...)
-		for i, k := range r.Keys { // hex digits
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = canon.Quote(b, k)
+	if texts("exempt", r.Exempt); !ok {
+		return nil, false
+	}
+	for _, member := range [...][2]string{{"id", r.ID}, {"item", r.Item}} {
+		if text(member[0], member[1]); !ok {
+			return nil, false
 		}
-		b = append(b, ']')
+	}
+	texts("keys", r.Keys) // hex digits
+	if len(r.Novel) > 0 {
+		b = append(append(b, `,"novel":`...), r.Novel...) // canonical
 	}
 	text("previous", r.Previous)
 	if text("run_id", r.RunID); !ok {

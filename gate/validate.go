@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/fetch"
 )
 
 // validate refuses a gate that could not do what it declares. The language has
@@ -46,6 +47,11 @@ func validate(g *dag.Gate) error {
 			if end != dag.Rejected && end != dag.Failed {
 				return fmt.Errorf("breaker: counts holds %q; it may hold \"rejected\" and \"failed\"", end)
 			}
+		}
+	}
+	for _, host := range g.AllowHosts {
+		if err := fetch.CheckAllowHost(host); err != nil {
+			return fmt.Errorf("allow_hosts: %w", err)
 		}
 	}
 	for _, m := range g.Candidate {
