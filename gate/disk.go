@@ -17,6 +17,8 @@ import (
 type disk interface {
 	open(path string, create bool) (diskFile, error) // fs.ErrNotExist where it is not there
 	read(path string) ([]byte, error)
+	// id tells the file that a path names from every other; zero: there is none.
+	id(path string) (fileID, error)
 	// replace writes a whole file so that it is there as before or as data,
 	// whatever happens, and durable when replace returns.
 	replace(path string, data []byte) error
@@ -31,17 +33,36 @@ type diskFile interface {
 	Truncate(size int64) error
 	sync() error
 	size() (int64, error)
-	// current reports whether the path still names this file.
-	current() bool
+	// named reports whether the path still names this file, and its size if so.
+	named() (size int64, current bool, err error)
+	// reserve takes blocks up to a size that the file will have, where the file
+	// system can, and fails where the disk is full. The file does not change.
+	reserve(size int64) error
 }
+
+// fileID is a file's device and inode.
+type fileID struct{ dev, ino uint64 }
 
 // osDisk is the file system below a directory.
 type osDisk struct{ dir string }
 
 type osFile struct {
 	*os.File
-	path string
+	path     string
+	id       fileID
+	reserved int64 // up to here it has blocks
 }
+
+func newFile(f *os.File, path string) (*osFile, error) {
+	var stat unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &stat); err != nil {
+		_ = f.Close()
+		return nil, fmt.Errorf("stat %s: %w", path, err)
+	}
+	return &osFile{File: f, path: path, id: idOf(&stat)}, nil
+}
+
+func idOf(stat *unix.Stat_t) fileID { return fileID{uint64(stat.Dev), stat.Ino} }
 
 func (d osDisk) open(path string, create bool) (diskFile, error) {
 	full := filepath.Join(d.dir, path)
@@ -54,7 +75,7 @@ func (d osDisk) open(path string, create bool) (diskFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &osFile{f, full}, nil
+	return newFile(f, full)
 }
 
 // openRead opens a file that is only looked at, perhaps on a disk that is not
@@ -65,7 +86,19 @@ func (d osDisk) openRead(path string) (diskFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &osFile{f, full}, nil
+	return newFile(f, full)
+}
+
+func (d osDisk) id(path string) (fileID, error) {
+	var stat unix.Stat_t
+	err := ignoringEINTR(func() error { return unix.Stat(filepath.Join(d.dir, path), &stat) })
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR):
+		return fileID{}, nil
+	case err != nil:
+		return fileID{}, fmt.Errorf("stat %s: %w", path, err)
+	}
+	return idOf(&stat), nil
 }
 
 func (d osDisk) read(path string) ([]byte, error) { return os.ReadFile(filepath.Join(d.dir, path)) }
@@ -129,8 +162,28 @@ func (f *osFile) size() (int64, error) {
 	return stat.Size, nil
 }
 
-func (f *osFile) current() bool {
-	var named, opened unix.Stat_t
-	return unix.Stat(f.path, &named) == nil && unix.Fstat(int(f.Fd()), &opened) == nil &&
-		named.Ino == opened.Ino && named.Dev == opened.Dev
+func (f *osFile) named() (size int64, current bool, err error) {
+	var stat unix.Stat_t
+	err = ignoringEINTR(func() error { return unix.Stat(f.path, &stat) })
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ENOTDIR) {
+		return 0, false, nil
+	}
+	if err != nil {
+		return 0, false, fmt.Errorf("stat %s: %w", f.path, err)
+	}
+	return stat.Size, idOf(&stat) == f.id, nil
+}
+
+// reserve takes an eighth of the size more, so that few commits come to it.
+func (f *osFile) reserve(size int64) error {
+	if size <= f.reserved {
+		return nil
+	}
+	const block = 4 << 10
+	to := (size + min(size/8, 1<<20) + block - 1) / block * block
+	if err := allocate(f.File, to); err != nil {
+		return fmt.Errorf("take room for %d bytes of %s: %w", size, f.path, err)
+	}
+	f.reserved = to
+	return nil
 }

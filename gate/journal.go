@@ -20,13 +20,27 @@ import (
 // Numbers are little-endian. A record counts if all of it is there, its CRC is
 // right, its epoch is the header's and its sequence follows the one before: what
 // was torn, or written in an earlier epoch, ends the journal.
+//
+// The file is longer than what counts in it. Its space is filled with zeros and
+// synced before it is needed, and a checkpoint does not cut it off but begins the
+// next epoch at its start: to overwrite blocks that are there is one write of the
+// disk, to append to a file is two, one of them for the file system's own journal.
+// So its size says nothing, and behind the last record stand those of older epochs.
+// A journal without such space, as an earlier version kept it, is read like any other.
 
 const (
-	headerMagic = "PSJH"
-	recordMagic = "PSJ1"
-	headerSize  = 24
-	recordFixed = 4 + 4 + 8 + 8 + 4 // up to and with the number of writes
-	maxRecord   = 1 << 30
+	headerMagic   = "PSJH"
+	headerVersion = 1
+	recordMagic   = "PSJ1"
+	headerSize    = 24
+	recordFixed   = 4 + 4 + 8 + 8 + 4 // up to and with the number of writes
+	maxRecord     = 1 << 30
+)
+
+// Room for records is made in steps that double, from the first to the last.
+const (
+	roomFirst = 256 << 10
+	roomLast  = 2 * checkpointBytes // what is more is given back by a checkpoint
 )
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -48,19 +62,33 @@ type record struct {
 
 func encodeHeader(epoch uint64) []byte {
 	b := append(make([]byte, 0, headerSize), headerMagic...)
-	b = binary.LittleEndian.AppendUint32(b, 1)
+	b = binary.LittleEndian.AppendUint32(b, headerVersion)
 	b = binary.LittleEndian.AppendUint64(b, epoch)
 	b = binary.LittleEndian.AppendUint32(b, 0)
 	return binary.LittleEndian.AppendUint32(b, crc32.Checksum(b, castagnoli))
 }
 
-// decodeHeader gives the epoch; ok is false for what is torn or no header.
-func decodeHeader(b []byte) (epoch uint64, ok bool) {
-	if len(b) < headerSize || string(b[:4]) != headerMagic || binary.LittleEndian.Uint32(b[4:]) != 1 ||
-		binary.LittleEndian.Uint32(b[20:]) != crc32.Checksum(b[:20], castagnoli) {
-		return 0, false
+// decodeHeader gives the epoch; ok is false for what is torn or no header. A whole
+// header of another version is an error: its journal may hold batches.
+func decodeHeader(b []byte) (epoch uint64, ok bool, err error) {
+	if len(b) < headerSize || string(b[:4]) != headerMagic || binary.LittleEndian.Uint32(b[20:]) != crc32.Checksum(b[:20], castagnoli) {
+		return 0, false, nil
 	}
-	return binary.LittleEndian.Uint64(b[8:]), true
+	if v := binary.LittleEndian.Uint32(b[4:]); v != headerVersion {
+		return 0, false, fmt.Errorf("%s has format %d and this version reads format %d: commit what waits in it with the version that wrote it", journalPath, v, headerVersion)
+	}
+	return binary.LittleEndian.Uint64(b[8:]), true, nil
+}
+
+// readHeader reads the epoch of a journal; ok is false where there is no header.
+func readHeader(r io.ReaderAt) (epoch uint64, ok bool, err error) {
+	var head [headerSize]byte
+	if err := readFull(r, head[:], 0); errors.Is(err, errNoRecord) {
+		return 0, false, nil
+	} else if err != nil {
+		return 0, false, err
+	}
+	return decodeHeader(head[:])
 }
 
 // encodeRecord writes a record over b, whose room it uses.
@@ -93,26 +121,39 @@ func encodeRecord(b []byte, r record) ([]byte, error) {
 // errNoRecord says that no whole record starts here: the end of the journal.
 var errNoRecord = errors.New("no record")
 
-// readRecord reads the record at off of a journal of size bytes, and gives the
-// offset behind it.
-func readRecord(r io.ReaderAt, off, end int64) (record, int64, error) {
-	fixed := make([]byte, recordFixed)
-	if err := readFull(r, fixed, off); err != nil {
+// readRecord reads the record of an epoch at off, and gives the offset behind it.
+func readRecord(f journalFile, off int64, epoch uint64) (record, int64, error) {
+	var fixed [recordFixed]byte
+	if err := readFull(f, fixed[:], off); err != nil {
 		return record{}, 0, err
 	}
-	size := binary.LittleEndian.Uint32(fixed[4:])
-	if string(fixed[:4]) != recordMagic || size < recordFixed+4 || off+int64(size) > end {
+	length := binary.LittleEndian.Uint32(fixed[4:])
+	if string(fixed[:4]) != recordMagic || binary.LittleEndian.Uint64(fixed[8:]) != epoch || length < recordFixed+4 {
 		return record{}, 0, errNoRecord
 	}
-	b := make([]byte, size)
-	if err := readFull(r, b, off); err != nil {
+	size, err := f.size() // a torn length must not ask for a gigabyte
+	if err != nil {
+		return record{}, 0, err
+	}
+	end := off + int64(length)
+	if end > size {
+		return record{}, 0, errNoRecord
+	}
+	b := make([]byte, length)
+	if err := readFull(f, b, off); err != nil {
 		return record{}, 0, err
 	}
 	rec, ok := decodeRecord(b)
 	if !ok {
 		return record{}, 0, errNoRecord
 	}
-	return rec, off + int64(size), nil
+	return rec, end, nil
+}
+
+// journalFile is what a journal is read from.
+type journalFile interface {
+	io.ReaderAt
+	size() (int64, error)
 }
 
 // readFull reads all of b; an end before that is errNoRecord.
@@ -167,22 +208,19 @@ func eachPending(d osDisk, each func(record)) error {
 		return err
 	}
 	defer f.Close()
-	size, err := f.size()
-	if err != nil {
+	epoch, ok, err := readHeader(f)
+	if err != nil || !ok {
 		return err
 	}
-	head := make([]byte, headerSize)
-	if size < headerSize || readFull(f, head, 0) != nil {
-		return nil
-	}
-	epoch, ok := decodeHeader(head)
-	for off := int64(headerSize); ok; {
-		r, end, err := readRecord(f, off, size)
-		if err != nil || r.epoch != epoch {
+	for off := int64(headerSize); ; {
+		r, end, err := readRecord(f, off, epoch)
+		if errors.Is(err, errNoRecord) {
 			return nil // the end of what is committed
+		}
+		if err != nil {
+			return err
 		}
 		each(r)
 		off = end
 	}
-	return nil
 }

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,8 +9,6 @@ import (
 	"slices"
 
 	"github.com/go-json-experiment/json"
-
-	"github.com/penstock-run/penstock/dag"
 )
 
 // The files of a corpus that are the gate's own, below the pipeline's directory.
@@ -38,13 +35,16 @@ type store struct {
 
 	epoch    uint64 // of the journal; a checkpoint begins the next
 	sequence uint64 // of the last committed batch
-	end      int64  // of what is read of the journal
+	state    fileID // of the state that the epoch was read from or written to
+	end      int64  // of the records that are read
+	room     int64  // up to here the journal has blocks of its own, at least
 	buffer   []byte // for the next record
 
 	targets map[string]*target
 	touched map[string]bool // since the last checkpoint, by any process
 	records int             // committed since the last checkpoint, by this process
 	every   int             // checkpoint after so many
+	first   int64           // the journal's first room
 	files   map[string]fileState
 	seals   map[string]seal
 	named   map[string]bool // files whose names are durable
@@ -53,20 +53,13 @@ type store struct {
 	redo   bool  // a batch is committed, but its writes could not all be made
 }
 
-// target is a file that batches write to, as far as the gate has written or read it.
-type target struct {
-	f    diskFile
-	size int64
-	tail dag.Digest // of the last tailSize bytes before size
-}
-
 // tailSize is how much of a file's end tells whether it is the file that was left.
 const tailSize = 256
 
 // keptBuffer is the largest buffer that is kept from one commit to the next.
 const keptBuffer = 4 << 20
 
-// maxOpenTargets bounds the data files that are kept open.
+// maxOpenTargets bounds the data files that are kept open from one commit to the next.
 const maxOpenTargets = 256
 
 // checkpointed is meta/.state.json: what the files were at the last checkpoint. It is
@@ -94,7 +87,7 @@ func (e *errEdited) Error() string {
 // openStore opens the journal, making it where there is none. What it holds is
 // read by begin, under the lock.
 func openStore(d disk, report, at func(string)) (*store, error) {
-	s := &store{d: d, report: report, at: at, targets: map[string]*target{}, touched: map[string]bool{}, every: checkpointBatches}
+	s := &store{d: d, report: report, at: at, targets: map[string]*target{}, touched: map[string]bool{}, every: checkpointBatches, first: roomFirst}
 	var err error
 	if s.journal, err = d.open(journalPath, true); err != nil {
 		return nil, err
@@ -118,35 +111,43 @@ func (s *store) begin() error {
 	if s.broken != nil {
 		return fmt.Errorf("an earlier sync failed, and what the disk holds is not known: %w", s.broken)
 	}
-	if !s.journal.current() {
-		return fmt.Errorf("%s is gone or was replaced: the corpus was moved or deleted while it was open", journalPath)
+	if len(s.targets) > maxOpenTargets {
+		s.forgetTargets() // not later: a batch needs those that it writes to
 	}
-	size, err := s.journal.size()
+	_, current, err := s.journal.named()
 	if err != nil {
 		return err
 	}
-	head := make([]byte, headerSize)
-	if size >= headerSize {
-		if err := readFull(s.journal, head, 0); err != nil {
-			return err
-		}
+	if !current {
+		return fmt.Errorf("%s is gone or was replaced: the corpus was moved or deleted while it was open", journalPath)
 	}
-	epoch, ok := decodeHeader(head)
-	if ok && epoch == s.epoch && size == s.end && !s.redo {
-		return nil
+	epoch, ok, err := readHeader(s.journal)
+	if err != nil {
+		return err
 	}
-	if !ok || epoch != s.epoch || s.redo {
+	state, err := s.d.id(statePath)
+	if err != nil {
+		return err
+	}
+	// The state is compared as well: a process that died in a checkpoint may have
+	// left a new state and the header of the epoch before, in which nothing more
+	// may be committed.
+	if !ok || epoch != s.epoch || state != s.state || s.redo {
 		if err := s.reload(epoch, ok); err != nil {
 			return err
 		}
 	}
-	return s.replay(size)
+	return s.replay()
 }
 
 // reload reads the state of the last checkpoint and starts the journal over from
 // its first record. A journal without a header, or with an older one, holds
 // nothing: a checkpoint was interrupted after its state was durable.
 func (s *store) reload(epoch uint64, haveHeader bool) error {
+	id, err := s.d.id(statePath)
+	if err != nil {
+		return err
+	}
 	st, found, err := s.readState()
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func (s *store) reload(epoch uint64, haveHeader bool) error {
 	if haveHeader && epoch > st.Epoch {
 		return fmt.Errorf("%s is of epoch %d and %s of epoch %d: one of the two was put back from a copy", journalPath, epoch, statePath, st.Epoch)
 	}
-	s.epoch, s.sequence, s.files, s.end = st.Epoch, st.Sequence, st.Files, headerSize
+	s.epoch, s.sequence, s.files, s.state, s.end, s.room = st.Epoch, st.Sequence, st.Files, id, headerSize, 0
 	if s.seals = st.Seals; s.seals == nil {
 		s.seals = map[string]seal{}
 	}
@@ -170,15 +171,33 @@ func (s *store) reload(epoch uint64, haveHeader bool) error {
 	}
 	s.dropTargets()
 	clear(s.touched)
-	if !haveHeader || epoch < st.Epoch {
+	switch {
+	case !haveHeader && !found:
+		return s.restart()
+	case !haveHeader || epoch < st.Epoch:
 		return s.reset()
-	}
-	if !found {
-		if r, _, err := s.next(headerSize); err == nil {
+	case !found:
+		if r, _, err := readRecord(s.journal, headerSize, s.epoch); err == nil {
 			s.sequence = r.sequence - 1
 		}
 	}
 	return nil
+}
+
+// restart makes a journal of which nothing is known, neither its epoch nor the
+// state's, an empty one: the epoch that it begins with may be that of records in it.
+func (s *store) restart() error {
+	size, err := s.journal.size()
+	if err == nil && size > 0 {
+		if err = s.journal.Truncate(0); err == nil {
+			err = s.journal.sync()
+		}
+	}
+	if err != nil {
+		s.broken = err
+		return err
+	}
+	return s.reset()
 }
 
 func (s *store) readState() (st checkpointed, found bool, err error) {
@@ -198,28 +217,15 @@ func (s *store) readState() (st checkpointed, found bool, err error) {
 	return st, true, nil
 }
 
-// next reads the record at off, if it is the next of this epoch or the first.
-func (s *store) next(off int64) (record, int64, error) {
-	size, err := s.journal.size()
-	if err != nil {
-		return record{}, 0, err
-	}
-	r, end, err := readRecord(s.journal, off, size)
-	if err == nil && r.epoch != s.epoch {
-		err = errNoRecord
-	}
-	return r, end, err
-}
-
 // replay finishes the records that this process has not seen. The bytes of each
 // write are compared with the file's: a process that died left them unwritten or
 // torn, and a machine that lost power may have kept the size and not the bytes.
-func (s *store) replay(size int64) error {
+func (s *store) replay() error {
 	mended := false
 	for {
-		r, end, err := s.next(s.end)
+		r, end, err := readRecord(s.journal, s.end, s.epoch)
 		if errors.Is(err, errNoRecord) {
-			break
+			break // what else is there was not finished, and never committed
 		}
 		if err != nil {
 			return err
@@ -228,19 +234,13 @@ func (s *store) replay(size int64) error {
 			return fmt.Errorf("%s goes on with batch %d after batch %d: it does not belong to %s", journalPath, r.sequence, s.sequence, statePath)
 		}
 		for _, w := range r.writes {
-			wrote, err := s.redoWrite(w)
+			wrote, err := s.redoWrite(w, mended)
 			if err != nil {
 				return err
 			}
 			mended = mended || wrote
 		}
 		s.sequence, s.end = r.sequence, end
-	}
-	if s.end < size {
-		// A record that was not finished was never committed.
-		if err := s.journal.Truncate(s.end); err != nil {
-			return err
-		}
 	}
 	s.redo = false
 	if !mended {
@@ -257,24 +257,19 @@ func (s *store) replay(size int64) error {
 }
 
 // redoWrite makes one write of a committed batch, if the file does not hold it.
-func (s *store) redoWrite(w write) (wrote bool, err error) {
-	t, err := s.target(w.path, !s.knows(w.path))
+// synced tells that the journal is, in this recovery.
+func (s *store) redoWrite(w write, synced bool) (wrote bool, err error) {
+	t, size, err := s.target(w.path, !s.knows(w.path))
 	if err != nil {
 		return false, err
 	}
 	s.touched[w.path] = true
-	size, err := t.f.size()
-	if err != nil {
-		return false, err
-	}
 	if size < w.off {
 		return false, &errEdited{w.path, fmt.Sprintf("it had %d bytes and has %d", w.off, size)}
 	}
 	if t.size == w.off && t.size > 0 {
-		if tail, err := tailOf(t.f, t.size); err != nil {
+		if err := s.holdsTail(w.path, t); err != nil {
 			return false, err
-		} else if tail != t.tail {
-			return false, &errEdited{w.path, fmt.Sprintf("the bytes before byte %d are not those that were written", t.size)}
 		}
 	}
 	have := make([]byte, min(int64(len(w.data)), size-w.off))
@@ -286,7 +281,15 @@ func (s *store) redoWrite(w write) (wrote bool, err error) {
 		same++
 	}
 	if same == len(w.data) {
-		return false, s.advance(t, w.end())
+		return false, s.advance(t, w)
+	}
+	if !synced {
+		// The process that wrote the record may have died before its sync. Rows that
+		// stand in a file are taken for committed by every process that looks on.
+		if err := s.journal.sync(); err != nil {
+			s.broken = err
+			return false, fmt.Errorf("sync %s: %w", journalPath, err)
+		}
 	}
 	if !isZero(have[same:]) {
 		// Another program has written where the batch belongs, after the batch was
@@ -308,7 +311,7 @@ func (s *store) redoWrite(w write) (wrote bool, err error) {
 		return false, err
 	}
 	s.at("redone")
-	return true, s.advance(t, w.end())
+	return true, s.advance(t, w)
 }
 
 // commit makes a batch durable. Until the journal is synced nothing has happened
@@ -317,9 +320,14 @@ func (s *store) redoWrite(w write) (wrote bool, err error) {
 func (s *store) commit(writes []write) error {
 	for _, w := range writes {
 		// Made only where nothing was: written at its offset, a row in a new file
-		// would stand behind a hole.
-		if _, err := s.target(w.path, w.off == 0); err != nil {
-			return &errDataFile{w.path, err} // while nothing is promised yet
+		// would stand behind a hole. The blocks are taken before anything is promised,
+		// so that a disk that fills up says so now.
+		t, _, err := s.target(w.path, w.off == 0)
+		if err == nil {
+			err = t.f.reserve(w.end())
+		}
+		if err != nil {
+			return &errDataFile{w.path, err}
 		}
 	}
 	b, err := encodeRecord(s.buffer, record{epoch: s.epoch, sequence: s.sequence + 1, writes: writes})
@@ -329,11 +337,14 @@ func (s *store) commit(writes []write) error {
 	if s.buffer = b; cap(b) > keptBuffer {
 		s.buffer = nil
 	}
+	if err := s.makeRoom(s.end + int64(len(b))); err != nil {
+		return err
+	}
 	s.at("begun")
 	if _, err := s.journal.WriteAt(b, s.end); err != nil {
-		// What was written of it has no valid CRC; the next record would overwrite
-		// it and leave its rest behind, so it is cut off as well.
-		_ = s.journal.Truncate(s.end)
+		// All of it may be there in spite of the error, and whoever reads it would
+		// take it for committed.
+		_, _ = s.journal.WriteAt(make([]byte, recordFixed), s.end)
 		return err
 	}
 	s.at("journaled")
@@ -357,12 +368,46 @@ func (s *store) commit(writes []write) error {
 			s.redo = true
 			return &errCommitted{err}
 		}
-		if err := s.advance(t, w.end()); err != nil {
+		if err := s.advance(t, w); err != nil {
 			s.redo = true
 			return &errCommitted{err}
 		}
 		s.at("written")
 	}
+	return nil
+}
+
+// makeRoom gives the journal blocks up to an offset. They are written as zeros and
+// not only asked for: blocks that were never written cost the commit that writes
+// them first another write of the disk. Nothing depends on it but the speed.
+func (s *store) makeRoom(need int64) error {
+	if need <= s.room {
+		return nil
+	}
+	size, err := s.journal.size()
+	if err != nil {
+		return err
+	}
+	if s.room = size; need <= size {
+		return nil
+	}
+	to := s.first
+	for to < need {
+		to *= 2
+	}
+	zeros := make([]byte, min(to-size, 1<<20))
+	for off := size; off < to; off += int64(len(zeros)) {
+		if _, err := s.journal.WriteAt(zeros[:min(int64(len(zeros)), to-off)], off); err != nil {
+			_ = s.journal.Truncate(size) // what little there is belongs to others now
+			return fmt.Errorf("make room in %s: %w", journalPath, err)
+		}
+		s.at("room")
+	}
+	if err := s.journal.sync(); err != nil {
+		s.broken = err
+		return fmt.Errorf("sync %s: %w", journalPath, err)
+	}
+	s.room = to
 	return nil
 }
 
@@ -384,7 +429,7 @@ func (s *store) checkpoint() error {
 	for _, name := range slices.Sorted(maps.Keys(s.touched)) {
 		// One that is gone is not made anew, for then it would be empty; the journal
 		// keeps its rows until it is back.
-		t, err := s.target(name, false)
+		t, _, err := s.target(name, false)
 		if err != nil {
 			return err
 		}
@@ -392,7 +437,7 @@ func (s *store) checkpoint() error {
 			s.broken = err
 			return fmt.Errorf("sync %s: %w", name, err)
 		}
-		s.files[name] = fileState{Size: t.size, Tail: hex.EncodeToString(t.tail[:])}
+		s.files[name] = t.state()
 		if err := s.seal(name, t); err != nil {
 			return err
 		}
@@ -418,6 +463,9 @@ func (s *store) checkpoint() error {
 		return err
 	}
 	s.at("state")
+	if s.state, err = s.d.id(statePath); err != nil {
+		return err
+	}
 	for name := range s.touched {
 		s.named[name] = true
 	}
@@ -427,21 +475,22 @@ func (s *store) checkpoint() error {
 	return s.reset()
 }
 
-// reset empties the journal for the present epoch.
+// reset begins the present epoch at the start of the journal. The sync of its
+// first commit makes the header durable; until then the state tells that what is
+// in the journal is of an older epoch.
 func (s *store) reset() error {
 	s.end = headerSize
-	if err := s.journal.Truncate(0); err != nil {
-		s.broken = err
-		return err
-	}
-	s.at("emptied")
 	if _, err := s.journal.WriteAt(encodeHeader(s.epoch), 0); err != nil {
 		s.broken = err
 		return err
 	}
-	if err := s.journal.sync(); err != nil {
-		s.broken = err
-		return err
+	s.at("emptied")
+	if s.room > roomLast {
+		if err := s.journal.Truncate(roomLast); err != nil {
+			s.broken = err
+			return err
+		}
+		s.room = roomLast
 	}
 	return nil
 }

@@ -11,41 +11,58 @@ import (
 	"github.com/penstock-run/penstock/internal/canon"
 )
 
+// target is a file that batches write to, as far as the gate has written or read it.
+type target struct {
+	f    diskFile
+	size int64
+	last []byte // the last tailSize bytes before size; nil: only their digest is known
+	tail dag.Digest
+}
+
+// state is what a checkpoint keeps of a file.
+func (t *target) state() fileState {
+	if t.last != nil {
+		t.tail = dag.Sum(t.last)
+	}
+	return fileState{Size: t.size, Tail: hex.EncodeToString(t.tail[:])}
+}
+
 // target opens a file and knows how far the gate has written it: as this process
-// left it, or as the last checkpoint says.
-func (s *store) target(name string, create bool) (*target, error) {
+// left it, or as the last checkpoint says. It gives the file's size, which may be
+// another.
+func (s *store) target(name string, create bool) (t *target, size int64, err error) {
 	if t := s.targets[name]; t != nil {
-		if t.f.current() {
-			return t, nil
+		size, current, err := t.f.named()
+		if current || err != nil {
+			return t, size, err
 		}
 		// Replaced by a file of the same name, as editors do: whether it is the same
 		// content is asked by settle.
-		_ = t.f.Close()
 		f, err := s.d.open(name, create)
 		if err != nil {
-			return nil, err
+			return nil, 0, err
 		}
+		_ = t.f.Close()
 		t.f = f
-		return t, nil
+		size, err = f.size()
+		return t, size, err
 	}
 	f, err := s.d.open(name, create)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if len(s.targets) >= maxOpenTargets {
-		s.forgetTargets()
-	}
-	t := &target{f: f}
+	t = &target{f: f}
 	if left, ok := s.files[name]; ok {
 		t.size = left.Size
 		tail, err := hex.DecodeString(left.Tail)
 		if err != nil || len(tail) != len(t.tail) {
-			return nil, &errEdited{statePath, "the digest of " + name + " is none"}
+			return nil, 0, &errEdited{statePath, "the digest of " + name + " is none"}
 		}
 		copy(t.tail[:], tail)
 	}
 	s.targets[name] = t
-	return t, nil
+	size, err = f.size()
+	return t, size, err
 }
 
 // knows reports whether the gate has written to a file, by this process's or the
@@ -61,7 +78,7 @@ func (s *store) knows(name string) bool {
 func (s *store) forgetTargets() {
 	for name, t := range s.targets {
 		if t.size > 0 {
-			s.files[name] = fileState{Size: t.size, Tail: hex.EncodeToString(t.tail[:])}
+			s.files[name] = t.state()
 		}
 	}
 	s.dropTargets()
@@ -74,19 +91,50 @@ func (s *store) dropTargets() {
 	clear(s.targets)
 }
 
-// advance notes that the gate stands behind the first size bytes of a file.
-func (s *store) advance(t *target, size int64) error {
-	tail, err := tailOf(t.f, size)
-	if err != nil {
-		return err
+// advance notes that the gate stands behind a write.
+func (s *store) advance(t *target, w write) error {
+	if len(w.data) < tailSize && (t.last == nil || t.size != w.off) {
+		return s.standAt(t, w.end())
 	}
-	t.size, t.tail = size, tail
+	t.last = append(t.last, w.data[max(0, len(w.data)-tailSize):]...)
+	t.last = append(t.last[:0], t.last[max(0, len(t.last)-tailSize):]...)
+	t.size = w.end()
 	return nil
 }
 
+// standAt notes that the gate stands behind the first size bytes of a file.
+func (s *store) standAt(t *target, size int64) error {
+	last, err := lastBytes(t.f, size)
+	if err != nil {
+		return err
+	}
+	t.size, t.last = size, last
+	return nil
+}
+
+// holdsTail compares the end of what the gate has written with the file's.
+func (s *store) holdsTail(name string, t *target) error {
+	last, err := lastBytes(t.f, t.size)
+	if err != nil {
+		return err
+	}
+	if t.last == nil && dag.Sum(last) == t.tail {
+		t.last = last
+	}
+	if t.last == nil || !bytes.Equal(last, t.last) {
+		return &errEdited{name, fmt.Sprintf("the bytes before byte %d are not those that were written", t.size)}
+	}
+	return nil
+}
+
+func lastBytes(f diskFile, size int64) ([]byte, error) {
+	b := make([]byte, min(size, tailSize), tailSize)
+	return b, readFull(f, b, size-int64(len(b)))
+}
+
 func tailOf(f diskFile, size int64) (dag.Digest, error) {
-	b := make([]byte, min(size, tailSize))
-	if err := readFull(f, b, size-int64(len(b))); err != nil {
+	b, err := lastBytes(f, size)
+	if err != nil {
 		return dag.Digest{}, err
 	}
 	return dag.Sum(b), nil
@@ -96,20 +144,17 @@ func tailOf(f diskFile, size int64) (dag.Digest, error) {
 // program appended: whole lines as they are, a last line without its line feed if
 // it is whole JSON, anything else is set aside and said. It gives the size.
 func (s *store) settle(name string) (size int64, err error) {
-	t, err := s.target(name, false)
+	t, actual, err := s.existing(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		if left, ok := s.files[name]; ok && left.Size > 0 {
-			return 0, &errEdited{name, fmt.Sprintf("it had %d bytes and is gone", left.Size)}
+		had := s.files[name].Size
+		if t := s.targets[name]; t != nil {
+			had = t.size
 		}
-		if t := s.targets[name]; t != nil && t.size > 0 {
-			return 0, &errEdited{name, fmt.Sprintf("it had %d bytes and is gone", t.size)}
+		if had > 0 {
+			return 0, &errEdited{name, fmt.Sprintf("it had %d bytes and is gone", had)}
 		}
 		return 0, nil
 	}
-	if err != nil {
-		return 0, err
-	}
-	actual, err := t.f.size()
 	if err != nil {
 		return 0, err
 	}
@@ -117,18 +162,29 @@ func (s *store) settle(name string) (size int64, err error) {
 		return 0, &errEdited{name, fmt.Sprintf("it had %d bytes and has %d", t.size, actual)}
 	}
 	if t.size > 0 {
-		tail, err := tailOf(t.f, t.size)
-		if err != nil {
+		if err := s.holdsTail(name, t); err != nil {
 			return 0, err
-		}
-		if tail != t.tail {
-			return 0, &errEdited{name, fmt.Sprintf("the bytes before byte %d are not those that were written", t.size)}
 		}
 	}
 	if actual == t.size {
 		return actual, nil
 	}
 	return s.takeIn(name, t, actual)
+}
+
+// existing is target for a file that may not be there; to ask that costs less than
+// to try to open it.
+func (s *store) existing(name string) (*target, int64, error) {
+	if s.targets[name] == nil {
+		id, err := s.d.id(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		if id == (fileID{}) {
+			return nil, 0, fs.ErrNotExist
+		}
+	}
+	return s.target(name, false)
 }
 
 // takeIn is settle for a file that has grown by another program's hand.
@@ -166,7 +222,7 @@ func (s *store) takeIn(name string, t *target, actual int64) (int64, error) {
 		return 0, fmt.Errorf("sync %s: %w", name, err)
 	}
 	s.touched[name] = true
-	return size, s.advance(t, size)
+	return size, s.standAt(t, size)
 }
 
 // setAside keeps bytes that do not belong into a file beside it.
