@@ -273,6 +273,8 @@ func (g *Gate) write(b *batch, sizes map[string]int64) error {
 		if err := g.store.checkpoint(); err != nil {
 			// The batch stands in the journal; the next one finds out what is wrong.
 			g.o.Log("checkpoint: " + err.Error())
+		} else {
+			g.keepIndex(indexShareInRun)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"errors"
 
 	"github.com/go-json-experiment/json"
 
@@ -11,16 +12,18 @@ import (
 // takePending takes in the rows of batches that a dead process committed and did
 // not write: a dry run mends nothing, and must not promise what is there already.
 func (b *batch) takePending(d osDisk) error {
-	return eachPending(d, func(r record) {
+	var failed error
+	err := eachPending(d, func(r record) {
 		for _, w := range r.writes {
-			b.takeRows(w)
+			failed = errors.Join(failed, b.takeRows(w))
 		}
 	})
+	return errors.Join(err, failed)
 }
 
 // takeRows takes in rows whether they are in their file or not: what is found
 // twice is found the same.
-func (b *batch) takeRows(w write) {
+func (b *batch) takeRows(w write) error {
 	for line := range bytes.Lines(w.data) {
 		if w.path != b.g.spec.Corpus.Evidence {
 			var row decisionRow
@@ -44,7 +47,13 @@ func (b *batch) takeRows(w write) {
 				b.uniques[k] = row.ID
 			}
 		}
+		if row.AcceptKey != "" {
+			if err := b.shelve(row.ID, row.Novel); err != nil {
+				return err
+			}
+		}
 	}
+	return nil
 }
 
 func (b *batch) takeVerdict(acceptKey string, v *Verdict) {

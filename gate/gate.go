@@ -139,13 +139,33 @@ func open(ctx context.Context, o Options, at func(point string)) (*Gate, error) 
 		if err == nil {
 			err = g.breaker.refresh(-1)
 		}
+		if err == nil {
+			err = g.knowsTexts()
+		}
 		return g, corpusError(err)
 	}
-	if err := g.openForWriting(ctx, at); err != nil {
+	err = g.openForWriting(ctx, at)
+	if err == nil {
+		err = g.knowsTexts()
+	}
+	if err != nil {
 		_ = g.Close()
 		return nil, corpusError(err)
 	}
 	return g, nil
+}
+
+// knowsTexts refuses a corpus whose records a check "novel" could not compare with.
+// It is asked only where they do not tell their texts themselves: then all rows are
+// read, which otherwise waits for the first candidate.
+func (g *Gate) knowsTexts() error {
+	g.ledger.bind(g.Corpus(), g.o.Log)
+	for _, s := range g.ledger.shelves {
+		if !s.recorded {
+			return g.ledger.load()
+		}
+	}
+	return nil
 }
 
 func (g *Gate) writes() bool { return !g.o.DryRun && !g.o.ReadOnly }
@@ -238,9 +258,19 @@ func (g *Gate) Close() error {
 
 func (g *Gate) checkpointAndClose() error {
 	defer g.store.close()
-	if g.store.records == 0 {
-		return nil // nothing of this process's own waits in the journal
+	// Without a commit nothing of this process's own waits in the journal.
+	switch {
+	case g.store.records > 0:
+		return g.checkpointLocked()
+	case g.ledger.due(indexShareAtEnd):
+		if err := g.checkpointLocked(); err != nil {
+			g.o.Log(indexPath + " could not be written: " + err.Error())
+		}
 	}
+	return nil
+}
+
+func (g *Gate) checkpointLocked() error {
 	held, err := g.locker.Lock(context.Background())
 	if err != nil {
 		return err
@@ -249,7 +279,11 @@ func (g *Gate) checkpointAndClose() error {
 	if err := g.store.begin(); err != nil {
 		return err
 	}
-	return g.store.checkpoint()
+	if err := g.store.checkpoint(); err != nil {
+		return err
+	}
+	g.keepIndex(indexShareAtEnd)
+	return nil
 }
 
 // identity is meta/.corpus.json.

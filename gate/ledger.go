@@ -32,6 +32,7 @@ type ledger struct {
 	dir string
 
 	mu      sync.RWMutex
+	begun   bool // the snapshot was looked for
 	loaded  bool
 	logs    [logs]*rowLog // nil where the gate has none
 	accepts index
@@ -42,6 +43,14 @@ type ledger struct {
 	sequence uint64
 	last     dag.Digest
 	note     evidenceNote // of the row that is being read
+
+	shelves []*shelf   // texts for the checks "novel"
+	older   []olderRow // rows without those texts, whose records are still to be read
+
+	corpus    dag.Digest   // zero: not known, and no snapshot is used
+	say       func(string) // what people should know
+	kept      int          // rows that are in the snapshot
+	indexRows int          // fewer rows are not worth one
 }
 
 // rowLog is a JSONL file that only grows.
@@ -53,7 +62,7 @@ type rowLog struct {
 }
 
 func newLedger(dir string, g *dag.Gate) *ledger {
-	l := &ledger{dir: dir}
+	l := &ledger{dir: dir, shelves: shelvesOf(g), indexRows: indexRows}
 	l.logs[evidenceLog] = &rowLog{path: g.Corpus.Evidence}
 	if g.Rejections != "" {
 		l.logs[rejectionsLog] = &rowLog{path: g.Rejections}
@@ -79,6 +88,10 @@ func (l *ledger) load() error {
 func (l *ledger) refresh(upTo func(*rowLog) (int64, error)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !l.begun {
+		l.begun = true
+		l.restore()
+	}
 	for number, log := range l.logs {
 		if log == nil {
 			continue
@@ -88,6 +101,11 @@ func (l *ledger) refresh(upTo func(*rowLog) (int64, error)) error {
 			err = l.readOn(uint8(number), log, size)
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if len(l.older) > 0 {
+		if err := l.readOlder(); err != nil {
 			return err
 		}
 	}
@@ -178,12 +196,30 @@ func (l *ledger) row(number uint8, log *rowLog, line []byte) error {
 		// It is not taken in: whoever asks again is told of the same line.
 		return &errEdited{log.path, fmt.Sprintf("line %d does not follow the line before it", log.rows+1)}
 	}
+	if keyed && len(l.shelves) > 0 {
+		if err := l.shelve(&l.note, line, at); err != nil {
+			return err
+		}
+	}
 	log.rows++
 	l.last = dag.Sum(line)
 	if ok {
 		l.addEvidence(&l.note, at)
 	}
 	return nil
+}
+
+// shelve takes the texts of a row for the checks "novel".
+func (l *ledger) shelve(note *evidenceNote, line []byte, at place) error {
+	older, err := shelve(l.shelves, note.novel, uint64(at))
+	if err != nil || older == nil {
+		return err
+	}
+	var row evidenceRow
+	if err := json.Unmarshal(line, &row); err != nil {
+		return &errEdited{l.logs[evidenceLog].path, fmt.Sprintf("the row at byte %d is not as the gate writes it: %v", at.offset(), err)}
+	}
+	return l.noteOlder(&row, at, older)
 }
 
 func acceptKeyOf(line []byte) (key, bool) {
@@ -210,7 +246,7 @@ func (n *evidenceNote) read(line []byte) (previous []byte, keyed, ok bool) {
 	if json.Unmarshal(line, &row) != nil {
 		return nil, false, false
 	}
-	*n = evidenceNote{id: row.ID, idKey: keyOf(row.ID), keys: n.keys[:0], sequence: row.Sequence}
+	*n = evidenceNote{id: row.ID, idKey: keyOf(row.ID), keys: n.keys[:0], sequence: row.Sequence, novel: row.Novel}
 	n.accept, _ = parseKey(row.AcceptKey)
 	for _, text := range row.Keys {
 		if k, err := parseKey(text); err == nil {
@@ -229,6 +265,7 @@ type evidenceNote struct {
 	sequence uint64
 	digest   dag.Digest // of the line without its line feed
 	size     int        // of the line with it
+	novel    []byte     // texts for the checks "novel"; nil: the row has none
 }
 
 // addEvidence indexes a row of the evidence.
@@ -255,9 +292,13 @@ func (l *ledger) wroteEvidence(off int64, notes []evidenceNote) error {
 		return err
 	}
 	for i := range notes {
+		at := placeOf(evidenceLog, log.read)
+		if _, err := shelve(l.shelves, notes[i].novel, uint64(at)); err != nil {
+			return err
+		}
 		log.rows++
 		l.last = notes[i].digest
-		l.addEvidence(&notes[i], placeOf(evidenceLog, log.read))
+		l.addEvidence(&notes[i], at)
 		log.read += int64(notes[i].size)
 	}
 	return nil

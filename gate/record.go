@@ -17,6 +17,7 @@ type recordParts struct {
 	evidence []byte // of evidence_record; nil: it reads a locked check, or there is none
 	late     bool   // evidence_record is evaluated under the locks
 	keys     []key
+	novel    []byte // texts for the checks "novel", canonical; nil: there are none
 }
 
 // makeRecord evaluates what goes into the corpus. Whatever cannot be made is a
@@ -65,6 +66,9 @@ func (j *judgement) makeParts() (*recordParts, error) {
 	r.idKey = keyOf(r.id)
 	for _, done := range j.states {
 		r.keys = append(r.keys, done.result.keys...)
+	}
+	if r.novel, err = j.makeNovel(); err != nil {
+		return nil, err
 	}
 	if corpus.EvidenceRecord == nil {
 		return r, nil

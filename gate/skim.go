@@ -108,6 +108,8 @@ func (n *evidenceNote) skim(line []byte) (previous []byte, ok bool) {
 			return plain
 		case `"keys"`:
 			return n.skimKeys(value)
+		case `"novel"`:
+			n.novel = value
 		case `"previous"`:
 			seen |= 4
 			previous, ok = plainText(value)
