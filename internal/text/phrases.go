@@ -2,6 +2,7 @@ package text
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -62,6 +63,8 @@ type Rules struct {
 	prefixes map[string][]int
 	lengths  []int // of the prefixes, each once
 	numbers  []int
+
+	finders sync.Pool // of *finder: a search needs room, and there are many
 }
 
 // rule is a rule without its phrases.
@@ -93,8 +96,13 @@ type Match struct {
 // the text and not with the number of rules: a word leads to the phrases that begin
 // with it.
 func (r *Rules) Find(s string) (Match, bool) {
-	var space [48]token
-	f := finder{rules: r, in: read(s, space[:0])}
+	f, _ := r.finders.Get().(*finder)
+	if f == nil {
+		f = &finder{rules: r}
+	}
+	defer r.finders.Put(f)
+	f.in = read(s, f.in.tokens[:0])
+	clear(f.excused)
 	for i := range f.in.tokens {
 		if m, ok := f.at(i); ok {
 			return m, true

@@ -1,8 +1,10 @@
 package text
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -22,6 +24,9 @@ const (
 func CompileRules(raw []byte) (*Rules, error) {
 	if len(raw) > maxRulesBytes {
 		return nil, fmt.Errorf("the rules have %d bytes; at most %d are read", len(raw), maxRulesBytes)
+	}
+	if err := valid(raw); err != nil {
+		return nil, fmt.Errorf("the rules are no JSON: %w", err)
 	}
 	c := &compiler{sets: map[string]*oneOf{}, open: map[string]bool{}}
 	list, err := c.document(jsontext.Value(raw))
@@ -55,6 +60,17 @@ type compiler struct {
 	count int             // of alternatives
 }
 
+func valid(raw []byte) error {
+	dec := jsontext.NewDecoder(bytes.NewReader(raw))
+	if err := dec.SkipValue(); err != nil {
+		return err
+	}
+	if _, err := dec.ReadToken(); err != io.EOF {
+		return errors.New("more than one value")
+	}
+	return nil
+}
+
 const documentForm = `write a list of rules, or {"sets": {…}, "rules": […]}`
 
 // document reads the outermost value and all sets, and gives the rules.
@@ -64,9 +80,6 @@ func (c *compiler) document(raw jsontext.Value) ([]jsontext.Value, error) {
 		return elements(raw)
 	case '{':
 	default:
-		if !raw.IsValid() {
-			return nil, fmt.Errorf("the rules are no JSON: %s", documentForm)
-		}
 		return nil, fmt.Errorf("the rules are %s: %s", nameOf(raw), documentForm)
 	}
 	object, err := membersOf(raw, "note", "rules", "sets")

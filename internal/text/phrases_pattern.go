@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // pattern is a phrase, compiled.
@@ -307,12 +308,10 @@ func (c *compiler) newSet(all []alternative) (*oneOf, error) {
 // what joins its parts (then-current, aujourd'hui); an element of a set has spaces.
 func (c *compiler) words(source string) (alternative, error) {
 	rest := strings.TrimSpace(source)
-	leading := false // 's: it is joined to the word before it
-	for _, r := range rest {
-		if leading = isApostrophe(r); leading {
-			rest = strings.TrimPrefix(rest, string(r))
-		}
-		break
+	first, size := utf8.DecodeRuneInString(rest)
+	leading := isApostrophe(first) // 's is joined to the word before it
+	if leading {
+		rest = rest[size:]
 	}
 	var a alternative
 	for _, field := range strings.Fields(rest) {

@@ -23,7 +23,7 @@ func isCloser(c rune) bool { return unicode.In(c, unicode.Pe, unicode.Pf) }
 // only where something follows it at once, and it ends something only right behind
 // it (2 * 3 is a product, ____ a gap to fill).
 func quotations(s string) []span {
-	if !strings.ContainsAny(s, "\"*_“„«»「『《〈") {
+	if !mayQuote(s) {
 		return nil
 	}
 	var out []span
@@ -52,6 +52,16 @@ func quotations(s string) []span {
 		i += size
 	}
 	return out
+}
+
+// mayQuote reports whether s holds a mark that may begin something, or what may be one.
+func mayQuote(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c == '"' || c == '*' || c == '_' || c == 0xC2 || c == 0xE2 || c == 0xE3 {
+			return true
+		}
+	}
+	return false
 }
 
 // runLength is how many bytes the mark at i takes: asterisks and underscores may be

@@ -153,6 +153,13 @@ func (r *reader) between(c rune) {
 	}
 }
 
+func isDigit(c rune) bool {
+	if c < utf8.RuneSelf {
+		return c >= '0' && c <= '9'
+	}
+	return unicode.Is(unicode.Nd, c)
+}
+
 func isDash(c rune) bool {
 	return c == '-' || c == '~' || c == '−' || unicode.Is(unicode.Pd, c)
 }
@@ -211,7 +218,7 @@ func (r *reader) blank(title span) int {
 func (r *reader) token(i, limit int) int {
 	s := r.s[:limit]
 	first, size := utf8.DecodeRuneInString(s[i:])
-	end, digits, lower := i+size, unicode.Is(unicode.Nd, first), unicode.IsLower(first)
+	end, digits, lower := i+size, isDigit(first), unicode.IsLower(first)
 	t := token{start: i, upper: unicode.IsUpper(first) || unicode.IsTitle(first)}
 	if isUnspaced(first) {
 		for end < len(s) {
@@ -231,7 +238,7 @@ func (r *reader) token(i, limit int) int {
 		if !isWord(c) || isApostrophe(c) || isUnspaced(c) && !unicode.IsMark(c) {
 			break
 		}
-		digits = digits && unicode.Is(unicode.Nd, c)
+		digits = digits && isDigit(c)
 		lower = lower || unicode.IsLower(c)
 		end += size
 	}
