@@ -15,7 +15,8 @@ type Admission struct {
 }
 
 // admit gives the admission of a judgement whose every check holds or does not
-// apply. It counts again from the results, and does not ask what others concluded.
+// apply, those of the locked phase by what is on disk now. It counts again from the
+// results, and does not ask what others concluded.
 func (j *judgement) admit() (Admission, error) {
 	if j.refused != nil {
 		return Admission{}, errors.New("the candidate could not be made")
@@ -33,7 +34,10 @@ func (j *judgement) admit() (Admission, error) {
 		if done.check != j.g.checks[i] {
 			return Admission{}, fmt.Errorf("check %s was not run in its turn", j.g.checks[i].name)
 		}
+		_, locked := done.check.run.(lockedChecker)
 		switch {
+		case done.result.state == held && locked && !done.asked && !j.recorded:
+			return Admission{}, fmt.Errorf("check %s was not asked under the locks", done.check.name)
 		case done.result.state == held, done.result.state == notApplicable:
 		case done.result.state == failed && shadowed(done.check.spec.Mode):
 			// Its finding is a review at least, which the next test sees.

@@ -162,7 +162,8 @@ func (b *batch) lockedPhase(j *judgement) error {
 	}
 	// The same record a second time is no duplicate of itself: decline and accept
 	// come to that by its id, so it is left to them.
-	if have, err := b.record(j.record); err != nil || have != "" && have == j.record.digest.String() {
+	have, err := b.record(j.record)
+	if j.recorded = have != "" && have == j.record.digest.String(); err != nil || j.recorded {
 		return err
 	}
 	for i, done := range j.states {
@@ -180,6 +181,7 @@ func (b *batch) lockedPhase(j *judgement) error {
 				return nil
 			}
 		}
+		j.states[i].asked = true
 	}
 	return nil
 }
@@ -199,6 +201,9 @@ func (b *batch) accept(k key, admission Admission) (Verdict, error) {
 	v.Record = r.id
 	switch have {
 	case "":
+		if j.recorded {
+			return Verdict{}, &dag.Error{Op: "write a record", Subject: r.id, Kind: dag.KindBug, Err: errors.New("it was in the corpus, and is not there")}
+		}
 	case r.digest.String():
 		v.Known = true
 		return v, nil

@@ -69,6 +69,9 @@ func (c *liveCheck) judge(s *scope) (result, error) {
 }
 
 func (c *liveCheck) online(ctx context.Context, prepared result, w *web) (result, error) {
+	if len(prepared.asked) == 0 {
+		return result{evidence: "no address was asked for"}, nil
+	}
 	if err := w.read(ctx, prepared.asked, c.timeout); err != nil {
 		return result{}, err
 	}

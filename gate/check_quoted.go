@@ -41,6 +41,9 @@ func (c *quotedCheck) judge(s *scope) (result, error) {
 }
 
 func (c *quotedCheck) online(ctx context.Context, prepared result, w *web) (result, error) {
+	if len(prepared.asked) == 0 {
+		return result{evidence: "no page was asked for"}, nil
+	}
 	if err := w.read(ctx, prepared.asked, defaultTimeout); err != nil {
 		return result{}, err
 	}

@@ -26,6 +26,7 @@ type judgement struct {
 	details  []Detail
 	message  string
 	beaten   bool         // a check failed that is not shadowed
+	recorded bool         // the very record is in the corpus, so the locked checks were not asked
 	refused  *dag.Failure // the candidate itself could not be made
 
 	record *recordParts // nil where the candidate is not on its way into the corpus
@@ -35,6 +36,7 @@ type judgement struct {
 type checkState struct {
 	check  *check
 	result result
+	asked  bool // under the locks, which only a check of the locked phase is
 }
 
 // Evaluate runs the checks that need no lock. Many may be called at once. It never
@@ -217,7 +219,7 @@ func (j *judgement) set(i int, check *check, r result) {
 	for k := range r.details {
 		r.details[k].Code = spec.Code
 	}
-	j.states[i] = checkState{check, r}
+	j.states[i] = checkState{check: check, result: r}
 	j.results[i] = CheckResult{
 		Name: check.name, Kind: spec.Kind, Code: spec.Code, State: r.state.String(), Shadow: shadow,
 		Figure: r.figure, Evidence: r.evidence, Details: r.details,

@@ -74,6 +74,7 @@ func (j *judgement) judge(ctx context.Context, check *check) (r result, err erro
 	if r, err = check.run.judge(j.scope); err != nil {
 		return j.failedBy(err)
 	}
+	r = sound(r)
 	if online, ok := check.run.(webChecker); ok && r.state == held {
 		// An error is the reader's, whatever it calls itself: nothing is known of
 		// the candidate then. What was read while the context ended tells nothing.

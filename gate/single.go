@@ -158,14 +158,15 @@ func (s *Single) candidate(n int, args map[string]jsontext.Value) *Candidate {
 }
 
 // earlier is the batch that a dry run has come to when all accepted records are in.
-// The locked check is not asked about them: they are in the corpus, whatever it
-// would say.
 func (s *Single) earlier(ctx context.Context, g *Gate) (*batch, error) {
 	b := g.newBatch()
 	for i, args := range s.Accepted {
 		e := g.Evaluate(ctx, s.candidate(i+1, args))
 		if e.Err() != nil {
 			return nil, e.Err()
+		}
+		if e.j.record != nil {
+			e.j.recorded = true // it is in the corpus, whatever the locked check would say of it
 		}
 		admission, err := e.j.admit()
 		if err != nil {
@@ -174,6 +175,7 @@ func (s *Single) earlier(ctx context.Context, g *Gate) (*batch, error) {
 			}
 			return nil, &dag.Error{Op: "take in a record", Subject: e.c.Key, Kind: dag.KindConfig, Err: err}
 		}
+		e.j.recorded = false
 		if _, err := b.accept(e.key, admission); err != nil {
 			return nil, err
 		}
