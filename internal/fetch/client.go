@@ -17,8 +17,9 @@ import (
 // Options make a Client. The zero value reads the public web.
 type Options struct {
 	// AllowHosts are exempt from the address rule and from the rule of ports: "host",
-	// or "host:port" for that port alone, exactly, in any case. Each use stands in
-	// Page.Exempt. An entry that CheckAllowHost refuses exempts nothing.
+	// or "host:port" for that port alone, exactly, in any case, also where a redirect
+	// leads. Each use stands in Page.Exempt. An entry that CheckAllowHost refuses
+	// exempts nothing.
 	AllowHosts []string
 
 	UserAgent string         // who asks; empty: the program without its version
@@ -49,6 +50,7 @@ type Client struct {
 	now      func() time.Time
 	sleep    func(context.Context, time.Duration) error
 	resolver Resolver
+	absolute bool // public names are looked up as they are, without the machine's search list
 	limits   limits
 	dial     func(ctx context.Context, d *net.Dialer, address string) (net.Conn, error)
 	pace     pace
@@ -92,7 +94,8 @@ func New(o Options) *Client {
 		c.sleep = sleep
 	}
 	if c.resolver == nil {
-		c.resolver = system{}
+		// With the search list another page could stand under a name that is not there.
+		c.resolver, c.absolute = net.DefaultResolver, true
 	}
 	return c
 }

@@ -18,17 +18,6 @@ type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// system asks the machine's resolver for absolute names, so that the search list
-// of the local network does not make another name of one that is not there.
-type system struct{}
-
-func (system) LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error) {
-	if strings.Contains(host, ".") {
-		host += "."
-	}
-	return net.DefaultResolver.LookupNetIP(ctx, network, host)
-}
-
 // lookupError is a name that led to no address.
 type lookupError struct {
 	host string
@@ -83,7 +72,11 @@ func (c *Client) addresses(ctx context.Context, t *target) ([]netip.Addr, error)
 	if t.ip.IsValid() {
 		return []netip.Addr{t.ip}, nil
 	}
-	addrs, err := c.resolver.LookupNetIP(ctx, "ip", t.host)
+	name := t.host
+	if c.absolute && t.exempt == "" {
+		name += "."
+	}
+	addrs, err := c.resolver.LookupNetIP(ctx, "ip", name)
 	if err != nil {
 		var dns *net.DNSError
 		return nil, &lookupError{t.host, errors.As(err, &dns) && dns.IsNotFound, err}

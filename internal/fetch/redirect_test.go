@@ -1,9 +1,11 @@
 package fetch
 
 import (
+	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -155,8 +157,7 @@ func TestRedirectOffTheWeb(t *testing.T) {
 	}
 }
 
-// TestRedirectBetweenSites: short links on two hosts that lead to one site, and a
-// step between the schemes, either way.
+// TestRedirectBetweenSites: short links on two hosts that lead to one site.
 func TestRedirectBetweenSites(t *testing.T) {
 	r := newInternet(t, Options{})
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
@@ -174,6 +175,32 @@ func TestRedirectBetweenSites(t *testing.T) {
 		if page.Verdict != dag.PageLive || page.FinalURL != "http://www.example.com/article" || page.URL != link {
 			t.Errorf("%+v", page)
 		}
+	}
+}
+
+// TestRedirectBetweenSchemes: up to https and down again; nothing secret is sent
+// either way.
+func TestRedirectBetweenSchemes(t *testing.T) {
+	step := func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == "/1":
+			http.Redirect(w, r, "https://example.com/2", http.StatusMovedPermanently)
+		case r.URL.Path == "/2" && r.TLS != nil:
+			http.Redirect(w, r, "http://example.com/3", http.StatusMovedPermanently)
+		default:
+			_, _ = io.WriteString(w, "here is "+r.URL.Path)
+		}
+	}
+	secure := httptest.NewTLSServer(http.HandlerFunc(step))
+	t.Cleanup(secure.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(secure.Certificate())
+	r := newInternet(t, Options{Roots: roots})
+	r.host("example.com", "93.184.216.34", newSite(t, step))
+	r.routes["93.184.216.34:443"] = secure.Listener.Addr().String()
+	page := r.read(t, "http://example.com/1")
+	if page.Text != "here is /3" || !cmp.Equal(page.Hops, []string{"http://example.com/1", "https://example.com/2"}) {
+		t.Errorf("%+v", page)
 	}
 }
 

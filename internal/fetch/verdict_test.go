@@ -347,8 +347,7 @@ func dribble(c *net.TCPConn, head string) {
 // TestTimeOfAllRedirects: redirects share the time of their attempt.
 func TestTimeOfAllRedirects(t *testing.T) {
 	held := make(chan struct{})
-	var s *site
-	s = newSite(t, func(w http.ResponseWriter, r *http.Request) {
+	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/end" {
 			select {
 			case <-held:
