@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -70,28 +71,47 @@ func (c *distinctCheck) judge(s *scope) (result, error) {
 	var milder []string
 	for i := range forms {
 		for j := range i {
-			if !text.Closer(forms[i], forms[j], c.distance) {
+			distance, closer := text.Closer(forms[i], forms[j], c.distance)
+			if !closer {
 				continue
 			}
 			if reading := c.milder(values[i], values[j], forms[i], forms[j]); reading != "" {
-				milder = append(milder, reading)
+				if len(milder) < maxPairs {
+					milder = append(milder, reading)
+				}
 				continue
 			}
-			distance := text.Levenshtein(forms[i], forms[j])
-			why := fmt.Sprintf("%q and %q are at distance %d", values[j], values[i], distance)
+			why := fmt.Sprintf("%s and %s are at distance %d", clipped(values[j]), clipped(values[i]), distance)
 			if distance == 0 {
-				why = fmt.Sprintf("%q and %q are the same", values[j], values[i])
+				why = fmt.Sprintf("%s and %s are the same", clipped(values[j]), clipped(values[i]))
 			}
 			if out.state == held {
 				out = result{state: failed, evidence: why}.withFigure(distance)
 			}
 			out.details = append(out.details, Detail{At: fmt.Sprintf("values[%d]", i), Why: why})
+			if len(out.details) == maxPairs {
+				return out, nil // it is plain by now, and a long list has a great many pairs
+			}
 		}
 	}
 	if len(milder) > 0 {
 		out.found = map[string]any{"readings": milder}
 	}
 	return out, nil
+}
+
+// maxPairs is how many pairs are told of one candidate.
+const maxPairs = 100
+
+// clipped is a text in quotation marks, for messages: its beginning where it is long.
+func clipped(s string) string {
+	const most = 200
+	for i := range s {
+		if i >= most {
+			return strconv.Quote(s[:i]) + "…"
+		}
+	}
+	return strconv.Quote(s)
 }
 
 // milder names the reading by which two close texts are apart all the same.

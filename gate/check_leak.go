@@ -22,7 +22,7 @@ func (c *leakCheck) judge(s *scope) (result, error) {
 		return result{}, err
 	}
 	if text.Leak(needle, haystack) {
-		return refused("", "%q can be read in %q", needle, haystack), nil
+		return refused("", "%s can be read in %s", clipped(needle), clipped(haystack)), nil
 	}
 	return passed(nil), nil
 }

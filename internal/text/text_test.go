@@ -228,12 +228,15 @@ func TestDistanceProperties(t *testing.T) {
 			t.Fatalf("no triangle: %q, %q, %q", a, b, c)
 		}
 		limit := rapid.IntRange(-1, 9).Draw(t, "limit")
-		if got := Closer(a, b, limit); got != (ab < limit) {
-			t.Fatalf("Closer(%q, %q, %d) = %v at distance %d", a, b, limit, got, ab)
+		if got, closer := Closer(a, b, limit); closer != (ab < limit) || closer && got != ab {
+			t.Fatalf("Closer(%q, %q, %d) = %d, %v at distance %d", a, b, limit, got, closer, ab)
 		}
 		if limit > 0 {
-			if got := banded([]rune(a), []rune(b), limit); got != (ab < limit) {
-				t.Fatalf("banded(%q, %q, %d) = %v at distance %d", a, b, limit, got, ab)
+			if got := banded([]rune(a), []rune(b), limit); got != min(ab, limit) {
+				t.Fatalf("banded(%q, %q, %d) = %d at distance %d", a, b, limit, got, ab)
+			}
+			if got := widening([]rune(a), []rune(b), limit); got != min(ab, limit) {
+				t.Fatalf("widening(%q, %q, %d) = %d at distance %d", a, b, limit, got, ab)
 			}
 		}
 	})
@@ -241,11 +244,14 @@ func TestDistanceProperties(t *testing.T) {
 
 func TestCloserOnLongTexts(t *testing.T) {
 	long := strings.Repeat("волшебство ", 100_000)
-	if !Closer(long+"ab", long+"cd", 3) {
-		t.Error("two substitutions at the end of a long text are not closer than 3")
+	if d, ok := Closer(long+"ab", long+"cd", 3); !ok || d != 2 {
+		t.Errorf("two substitutions at the end of a long text: %d, %v", d, ok)
 	}
-	if Closer("abc"+long, long+"xyz", 3) {
-		t.Error("three insertions and three deletions are closer than 3")
+	if d, ok := Closer(long+"a", long+"ab", 1<<40); !ok || d != 1 {
+		t.Errorf("one insertion, and no limit to speak of: %d, %v", d, ok)
+	}
+	if d, ok := Closer("abc"+long, long+"xyz", 3); ok {
+		t.Errorf("three insertions and three deletions are closer than 3: %d", d)
 	}
 }
 
