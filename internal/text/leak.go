@@ -24,25 +24,23 @@ import (
 //     (Spider-Man, Spiderman), but not if it is made of digits only (3.14, 314).
 func Leak(needle, haystack string) bool {
 	normal := Normalize(needle)
-	words := strings.Fields(normal)
-	cut := false
+	words, cut := normal, false
 	if rest := withoutArticle(normal); rest != normal && !functionWords[rest] {
-		words, cut = words[1:], true
+		words, cut = rest, true
 	}
-	if len(words) == 0 {
+	if words == "" {
 		return false
 	}
-	whole := strings.Join(words, "")
+	whole := joined(words)
 	question := Normalize(haystack)
 	if strings.ContainsFunc(whole, isUnspaced) {
 		return strings.Contains(joined(question), whole)
 	}
 	short := functionWords[whole] || isOneLetter(whole)
-	if short && len(words) == 1 {
+	if short && words == whole {
 		return leaksInCase(needle, haystack, cut)
 	}
-	tokens := strings.Fields(question)
-	if containsRun(tokens, words) {
+	if containsRun(question, words) {
 		return true
 	}
 	if short {
@@ -51,7 +49,7 @@ func Leak(needle, haystack string) bool {
 	if !strings.ContainsFunc(whole, func(r rune) bool { return !unicode.IsNumber(r) }) {
 		return false
 	}
-	return containsJoined(tokens, whole)
+	return containsJoined(question, whole)
 }
 
 func isOneLetter(s string) bool {
@@ -59,8 +57,12 @@ func isOneLetter(s string) bool {
 	return size == len(s) && unicode.IsLetter(r)
 }
 
-// containsJoined reports whether some run of tokens, joined, is whole.
-func containsJoined(tokens []string, whole string) bool {
+// containsJoined reports whether some run of words of a normal form, joined, is whole.
+func containsJoined(normal, whole string) bool {
+	if !strings.Contains(joined(normal), whole) {
+		return false
+	}
+	tokens := strings.Fields(normal)
 	for i := range tokens {
 		rest := whole
 		for _, token := range tokens[i:] {
@@ -99,34 +101,51 @@ func leaksInCase(needle, haystack string, withoutFirst bool) bool {
 	return false
 }
 
+// rawTokens takes a text apart. A sentence ends with its mark where white space
+// follows, with or without a closing quotation mark between them; a point between
+// letters (U.S.A) ends none.
 func rawTokens(s string) []rawToken {
 	var out []rawToken
-	opens, start := true, -1
-	s = dropFormat(norm.NFKC.String(strings.ToValidUTF8(s, "\uFFFD")))
-	end := func(i int) {
-		if start >= 0 {
-			out = append(out, rawToken{text: s[start:i], opens: opens})
-			opens, start = false, -1
-		}
-	}
-	for i, r := range s {
-		switch {
-		case isWord(r):
-			if start < 0 {
-				start = i
+	s = dropFormat(norm.NFKC.String(legible(s)))
+	opens, mark := true, rune(0) // no word stands in this sentence; what ended the last one, perhaps
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if !isPlainWord(r) {
+			if unicode.Is(unicode.STerm, r) {
+				mark = r
+			} else if mark != 0 && unicode.IsSpace(r) {
+				opens, mark = true, 0
 			}
-		default:
-			end(i)
-			switch {
-			case r == '.' || r == '!' || r == '?' || r == '…':
-				opens = true
-			case isQuote(r):
-				opens = false
-			}
+			i += size
+			continue
 		}
+		end := i + size
+		for end < len(s) {
+			if r, size = utf8.DecodeRuneInString(s[end:]); !isPlainWord(r) {
+				break
+			}
+			end += size
+		}
+		opens = opens || mark != 0 && mark != '.'
+		out = append(out, rawToken{text: s[i:end], opens: opens && !quotedAfter(s[:i])})
+		opens, mark = false, 0
+		i = end
 	}
-	end(len(s))
 	return out
+}
+
+// isPlainWord is isWord without the apostrophe that is a letter to Unicode.
+func isPlainWord(r rune) bool { return isWord(r) && !isApostrophe(r) }
+
+// quotedAfter reports whether a word is quoted that follows before: a quotation mark
+// stands right there, or with a space behind it one that can only open.
+func quotedAfter(before string) bool {
+	last, _ := utf8.DecodeLastRuneInString(before)
+	if isQuote(last) {
+		return true
+	}
+	last, _ = utf8.DecodeLastRuneInString(strings.TrimRightFunc(before, unicode.IsSpace))
+	return strings.ContainsRune("«“„「『", last)
 }
 
 func isQuote(r rune) bool {

@@ -28,10 +28,7 @@ func Normalize(s string) string {
 	if isASCII(s) {
 		return normalizeASCII(s)
 	}
-	// The acute accent alone is an apostrophe to those who type it, and NFKC
-	// would make it a space with a combining accent.
-	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\u00B4", "'")
-	s = compatible(s)
+	s = compatible(legible(s))
 	s = dropFormat(s)
 	s = dropAccents(s)
 	s = norm.NFC.String(wordsOnly([]rune(s)))
@@ -78,6 +75,13 @@ func Words(s string) int {
 		}
 	}
 	return n
+}
+
+// legible replaces what is not UTF-8, and the acute accent that stands alone: it is
+// an apostrophe to those who type it, and NFKC would make it a space with a
+// combining accent.
+func legible(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\u00B4", "'")
 }
 
 func withoutArticle(normal string) string {

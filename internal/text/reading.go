@@ -84,10 +84,7 @@ func (in *reading) joined(want joint, i int) bool {
 // read takes a text apart. tokens is space to put them in.
 func read(s string, tokens []token) reading {
 	if !isASCII(s) {
-		// The acute accent alone is an apostrophe to those who type it, and NFKC
-		// would make it a space with a combining accent.
-		s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\u00B4", "'")
-		s = dropFormat(norm.NFKC.String(s))
+		s = dropFormat(norm.NFKC.String(legible(s)))
 	}
 	r := reader{reading: reading{s: s, tokens: tokens}}
 	titles := quotations(s)

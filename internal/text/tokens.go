@@ -92,17 +92,24 @@ func ContainsPhrase(s, phrase string) bool {
 	if strings.ContainsFunc(needle, isUnspaced) {
 		return strings.Contains(joined(Normalize(s)), joined(needle))
 	}
-	return containsRun(strings.Fields(Normalize(s)), strings.Fields(needle))
+	return containsRun(Normalize(s), needle)
 }
 
 func joined(normal string) string { return strings.ReplaceAll(normal, " ", "") }
 
-// containsRun reports whether needle stands in hay, token by token.
-func containsRun(hay, needle []string) bool {
-	for i := 0; i+len(needle) <= len(hay); i++ {
-		if slices.Equal(hay[i:i+len(needle)], needle) {
+// containsRun reports whether needle stands in hay as a run of whole words, both in
+// normal form.
+func containsRun(hay, needle string) bool {
+	for from := 0; ; {
+		i := strings.Index(hay[from:], needle)
+		if i < 0 {
+			return false
+		}
+		i += from
+		end := i + len(needle)
+		if (i == 0 || hay[i-1] == ' ') && (end == len(hay) || hay[end] == ' ') {
 			return true
 		}
+		from = i + 1
 	}
-	return false
 }
