@@ -59,34 +59,33 @@ func findRun(normal string, from int, needle string) (end int, ok bool) {
 func findUnspaced(normal string, from int, needle string) (end int, ok bool) {
 	first, _ := utf8.DecodeRuneInString(needle)
 	last, _ := utf8.DecodeLastRuneInString(needle)
-	for start := from; start < len(normal); {
-		r, size := utf8.DecodeRuneInString(normal[start:])
-		if r == first && (isUnspaced(first) || bordered(normal, start)) {
-			end, ok := cutSpaced(normal, start, needle)
-			if ok && (isUnspaced(last) || bordered(normal, end)) {
-				return end, true
-			}
+	whole := joined(normal[from:]) // searched as one string: a run of one letter would cost its square otherwise
+	for start := from; ; {
+		i := strings.Index(whole, needle)
+		if i < 0 {
+			return 0, false
 		}
-		start += size
+		start = pass(normal, start, i)
+		for normal[start] == ' ' {
+			start++
+		}
+		end := pass(normal, start, len(needle))
+		if (isUnspaced(first) || bordered(normal, start)) && (isUnspaced(last) || bordered(normal, end)) {
+			return end, true
+		}
+		size := utf8.RuneLen(first)
+		start, whole = pass(normal, start, size), whole[i+size:]
 	}
-	return 0, false
 }
 
-// cutSpaced reports whether a needle without spaces stands at a place, whatever
-// spaces are in between, and gives its end.
-func cutSpaced(normal string, start int, needle string) (end int, ok bool) {
-	for i := 0; i < len(needle); start++ {
-		switch {
-		case start == len(normal):
-			return 0, false
-		case normal[start] == ' ':
-		case normal[start] == needle[i]:
-			i++
-		default:
-			return 0, false
+// pass goes on by so many bytes that are no spaces.
+func pass(normal string, at, bytes int) int {
+	for ; bytes > 0; at++ {
+		if normal[at] != ' ' {
+			bytes--
 		}
 	}
-	return start, true
+	return at
 }
 
 // bordered reports whether a word begins or ends at a place of a text in normal
