@@ -184,14 +184,11 @@ func (g *Gate) locked(ctx context.Context, data []string, fill func(*batch) erro
 	full := make([]string, len(data))
 	for i, path := range data {
 		full[i] = filepath.Join(g.o.Dir, path)
-		// Locking makes the folder of a new bucket; one that held records is not new.
-		if g.store.knows(path) {
-			if err := folderGone(g.o.Dir, path); err != nil {
-				return &errDataFile{path, err}
-			}
-		}
 	}
-	if err := held.LockBuckets(ctx, full); err != nil {
+	// A bucket that has records is not new, and a folder that is gone is not made
+	// again without what was in it.
+	isNew := func(file string) bool { return !g.store.knows(data[slices.Index(full, file)]) }
+	if err := held.LockBuckets(ctx, full, isNew); err != nil {
 		if file, ok := err.(*errDataFile); ok {
 			return &errDataFile{data[slices.Index(full, file.path)], file.err}
 		}

@@ -80,7 +80,7 @@ func (d osDisk) open(path string, create bool) (diskFile, error) {
 
 // openRead opens a file that is only looked at, perhaps on a disk that is not
 // writable.
-func (d osDisk) openRead(path string) (diskFile, error) {
+func (d osDisk) openRead(path string) (*osFile, error) {
 	full := filepath.Join(d.dir, path)
 	f, err := os.Open(full)
 	if err != nil {

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -57,6 +55,7 @@ type ledger struct {
 type rowLog struct {
 	path string
 	f    *os.File // for reading; nil while the file is not there
+	id   fileID   // of f
 	read int64    // up to here its rows are in the index
 	rows int
 }
@@ -114,6 +113,9 @@ func (l *ledger) refresh(upTo func(*rowLog) (int64, error)) error {
 }
 
 func (l *ledger) readOn(number uint8, log *rowLog, upTo int64) error {
+	if upTo == log.read && (upTo == 0 || log.f != nil) {
+		return nil // whoever knows the size has looked at the file
+	}
 	if err := log.open(l.dir); err != nil || log.f == nil {
 		return err
 	}
@@ -154,9 +156,12 @@ func (l *ledger) readOn(number uint8, log *rowLog, upTo int64) error {
 
 // open opens a log for reading, again if the file was replaced.
 func (log *rowLog) open(dir string) error {
-	full := filepath.Join(dir, log.path)
-	named, err := os.Stat(full)
-	if errors.Is(err, fs.ErrNotExist) {
+	d := osDisk{dir}
+	named, err := d.id(log.path)
+	if err != nil {
+		return err
+	}
+	if named == (fileID{}) {
 		if log.read > 0 {
 			if err := folderGone(dir, log.path); err != nil {
 				return err
@@ -165,17 +170,19 @@ func (log *rowLog) open(dir string) error {
 		}
 		return nil
 	}
-	if err != nil {
-		return err
-	}
 	if log.f != nil {
-		if opened, err := log.f.Stat(); err == nil && os.SameFile(named, opened) {
+		if named == log.id {
 			return nil
 		}
 		_ = log.f.Close()
+		log.f = nil
 	}
-	log.f, err = os.Open(full)
-	return err
+	f, err := d.openRead(log.path)
+	if err != nil {
+		return err
+	}
+	log.f, log.id = f.File, f.id
+	return nil
 }
 
 // row takes a line into the indexes. A line that is no row of the gate's is left

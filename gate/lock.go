@@ -28,15 +28,24 @@ type locker struct {
 	state   string // path of the lock on the state
 	timeout time.Duration
 	now     func() time.Time
-	files   map[string]*os.File // kept open: opening costs more than locking
+	files   map[string]*lockFile // kept open: opening costs more than locking
 	held    *heldState
+	host    string
+}
+
+// lockFile keeps the *os.File: with its descriptor alone, the collector would
+// close it some time.
+type lockFile struct {
+	*os.File
+	id fileID
 }
 
 // maxLockFiles bounds the lock files that are kept open between two commits.
 const maxLockFiles = 128
 
 func newLocker(state string, timeout time.Duration, now func() time.Time) *locker {
-	return &locker{state: state, timeout: timeout, now: now, files: map[string]*os.File{}}
+	host, _ := os.Hostname() // empty where there is none
+	return &locker{state: state, timeout: timeout, now: now, files: map[string]*lockFile{}, host: host}
 }
 
 // heldState is the lock on a corpus's state, while it is held.
@@ -50,16 +59,20 @@ func (l *locker) Lock(ctx context.Context) (*heldState, error) {
 	if l.held != nil {
 		return nil, errors.New("the state is locked already; the state comes before its buckets, and once")
 	}
-	if err := l.acquire(ctx, l.state); err != nil {
+	if err := l.acquire(ctx, l.state, false); err != nil {
 		return nil, err
 	}
+	// Only here: whoever is at a bucket holds the state as well, and who waits for
+	// both, waits for the state.
+	l.sign(l.files[l.state].File)
 	l.held = &heldState{l: l}
 	return l.held, nil
 }
 
 // LockBuckets waits for the locks of these data files, in sorted order. Where one
-// does not come, the error is an *errDataFile.
-func (h *heldState) LockBuckets(ctx context.Context, data []string) error {
+// does not come, the error is an *errDataFile. isNew says whether the folder of a
+// data file may be made.
+func (h *heldState) LockBuckets(ctx context.Context, data []string, isNew func(data string) bool) error {
 	if h.l.held != h {
 		return errors.New("the lock on the state was given back before the buckets were locked")
 	}
@@ -72,12 +85,13 @@ func (h *heldState) LockBuckets(ctx context.Context, data []string) error {
 	}
 	slices.Sort(paths)
 	for _, path := range slices.Compact(paths) {
-		if err := h.l.acquire(ctx, path); err != nil {
+		file := strings.TrimSuffix(path, ".lock")
+		if err := h.l.acquire(ctx, path, isNew(file)); err != nil {
 			h.unlockBuckets()
 			if ctx.Err() != nil {
 				return err
 			}
-			return &errDataFile{strings.TrimSuffix(path, ".lock"), err}
+			return &errDataFile{file, err}
 		}
 		h.buckets = append(h.buckets, path)
 	}
@@ -119,18 +133,17 @@ func (l *locker) close() {
 
 // acquire polls, because a flock that blocks cannot be cancelled, with a pause
 // that grows to 20 ms and is drawn at random so that waiters do not march in step.
-func (l *locker) acquire(ctx context.Context, path string) error {
+func (l *locker) acquire(ctx context.Context, path string, mkdir bool) error {
 	started := time.Now()
 	pause := time.Millisecond
 	for {
-		f, err := l.open(path)
+		f, err := l.open(path, mkdir)
 		if err != nil {
 			return err
 		}
 		err = ignoringEINTR(func() error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) })
 		if err == nil {
-			if l.current(path, f) {
-				l.sign(f)
+			if id, err := (osDisk{}).id(path); err == nil && id == f.id {
 				return nil
 			}
 			// The file was deleted or replaced: whoever comes next locks another.
@@ -142,7 +155,7 @@ func (l *locker) acquire(ctx context.Context, path string) error {
 			return fmt.Errorf("lock %s: %w", path, err)
 		}
 		if waited := time.Since(started); waited >= l.timeout {
-			return &lockTimeout{path: path, waited: waited.Round(time.Millisecond), holder: describeHolder(f)}
+			return &lockTimeout{path: path, waited: waited.Round(time.Millisecond), holder: describeHolder(f.File)}
 		}
 		wait := time.NewTimer(pause/2 + rand.N(pause))
 		select {
@@ -155,13 +168,15 @@ func (l *locker) acquire(ctx context.Context, path string) error {
 	}
 }
 
-func (l *locker) open(path string) (*os.File, error) {
+func (l *locker) open(path string, mkdir bool) (*lockFile, error) {
 	if f := l.files[path]; f != nil {
 		return f, nil
 	}
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
-	if errors.Is(err, fs.ErrNotExist) && path != l.state {
-		// A bucket of a new name; the folder of the state is there since Open, or gone.
+	if errors.Is(err, fs.ErrNotExist) {
+		if !mkdir {
+			return nil, fmt.Errorf("the folder %s is gone", filepath.Dir(path))
+		}
 		if err = os.MkdirAll(filepath.Dir(path), 0o755); err == nil {
 			f, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644)
 		}
@@ -169,18 +184,12 @@ func (l *locker) open(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the lock file: %w", err)
 	}
-	l.files[path] = f
-	return f, nil
-}
-
-// current reports whether path still names the file that is open as f.
-func (l *locker) current(path string, f *os.File) bool {
-	named, err := os.Stat(path)
+	known, err := newFile(f, path)
 	if err != nil {
-		return false
+		return nil, err
 	}
-	opened, err := f.Stat()
-	return err == nil && os.SameFile(named, opened)
+	l.files[path] = &lockFile{f, known.id}
+	return l.files[path], nil
 }
 
 // signature is who holds a lock, for those who wait.
@@ -193,8 +202,7 @@ type signature struct {
 // sign writes who holds the lock into its file, always in as many bytes, so that
 // the file does not change its size. It is a courtesy: an error changes nothing.
 func (l *locker) sign(f *os.File) {
-	host, _ := os.Hostname()
-	text, err := json.Marshal(signature{os.Getpid(), host, l.now().UTC().Truncate(time.Millisecond)})
+	text, err := json.Marshal(signature{os.Getpid(), l.host, l.now().UTC().Truncate(time.Millisecond)})
 	if err != nil || len(text) > 255 {
 		return
 	}

@@ -23,6 +23,8 @@ func newTestLocker(t *testing.T, dir string, timeout time.Duration) *locker {
 	return l
 }
 
+func anyIsNew(string) bool { return true }
+
 func TestLockOrder(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	l := newTestLocker(t, dir, time.Second)
@@ -34,17 +36,17 @@ func TestLockOrder(t *testing.T) {
 		t.Errorf("locked twice: %v", err)
 	}
 	data := []string{filepath.Join(dir, "data/b.jsonl"), filepath.Join(dir, "data/a.jsonl"), filepath.Join(dir, "data/b.jsonl")}
-	if err := held.LockBuckets(ctx, data); err != nil {
+	if err := held.LockBuckets(ctx, data, anyIsNew); err != nil {
 		t.Fatal(err)
 	}
 	if len(held.buckets) != 2 || !strings.HasSuffix(held.buckets[0], "a.jsonl.lock") {
 		t.Errorf("locked %v", held.buckets)
 	}
-	if err := held.LockBuckets(ctx, data); err == nil {
+	if err := held.LockBuckets(ctx, data, anyIsNew); err == nil {
 		t.Error("more buckets were locked while some were held")
 	}
 	held.Unlock()
-	if err := held.LockBuckets(ctx, data); err == nil || err.Error() != "the lock on the state was given back before the buckets were locked" {
+	if err := held.LockBuckets(ctx, data, anyIsNew); err == nil || err.Error() != "the lock on the state was given back before the buckets were locked" {
 		t.Errorf("a bucket was locked without the state: %v", err)
 	}
 	for _, name := range []string{".state.lock", "data/a.jsonl.lock", "data/b.jsonl.lock"} {
@@ -205,7 +207,7 @@ func TestPythonHonoursOurLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer held.Unlock()
-	if err := held.LockBuckets(context.Background(), []string{inDir(dir, "data/a.jsonl")}); err != nil {
+	if err := held.LockBuckets(context.Background(), []string{inDir(dir, "data/a.jsonl")}, anyIsNew); err != nil {
 		t.Fatal(err)
 	}
 	startPython(t, pythonTries, inDir(dir, "meta/.state.lock")).says(t, "busy")
