@@ -17,12 +17,17 @@ const (
 // collector a look.
 type dictionary struct {
 	text  []byte
-	ends  []uint32 // of each word in text
-	codes []uint32 // by number
-	low   uint32   // the lowest code; they are without a gap
+	words []word // by number
+	low   uint32 // the lowest code; they are without a gap
 
 	seed  maphash.Seed
 	slots []wordSlot // open addressing; a power of two
+}
+
+// word is found with one look at memory: a search asks for every word's text and code.
+type word struct {
+	end  uint32 // in text
+	code uint32
 }
 
 type wordSlot struct {
@@ -36,14 +41,14 @@ func (d *dictionary) init() {
 	d.slots = make([]wordSlot, 64)
 }
 
-func (d *dictionary) len() int { return len(d.ends) }
+func (d *dictionary) len() int { return len(d.words) }
 
 func (d *dictionary) word(number uint32) []byte {
 	start := uint32(0)
 	if number > 0 {
-		start = d.ends[number-1]
+		start = d.words[number-1].end
 	}
-	return d.text[start:d.ends[number]]
+	return d.text[start:d.words[number].end]
 }
 
 func (d *dictionary) find(word string) (number uint32, ok bool) {
@@ -63,17 +68,16 @@ func slotOf[T string | []byte](d *dictionary, word T, hash uint32) *wordSlot {
 }
 
 // add gives the number of a word, which is new or not.
-func (d *dictionary) add(word string) uint32 {
-	hash := uint32(maphash.String(d.seed, word))
-	slot := slotOf(d, word, hash)
+func (d *dictionary) add(text string) uint32 {
+	hash := uint32(maphash.String(d.seed, text))
+	slot := slotOf(d, text, hash)
 	if slot.number > 0 {
 		return slot.number - 1
 	}
 	number := uint32(d.len())
-	d.text = append(d.text, word...)
-	d.ends = append(d.ends, uint32(len(d.text)))
+	d.text = append(d.text, text...)
 	d.low--
-	d.codes = append(d.codes, d.low)
+	d.words = append(d.words, word{uint32(len(d.text)), d.low})
 	*slot = wordSlot{hash, number + 1}
 	if d.len() > len(d.slots)/4*3 {
 		d.spread(2 * len(d.slots))
@@ -102,9 +106,9 @@ func (d *dictionary) spread(slots int) bool {
 func (d *dictionary) byCode() []uint32 {
 	numbers := make([]uint32, d.len())
 	seen := make([]bool, d.len())
-	for number, code := range d.codes {
-		i := code - d.low
-		if code < d.low || int64(i) >= int64(len(numbers)) || seen[i] {
+	for number, w := range d.words {
+		i := w.code - d.low
+		if w.code < d.low || int64(i) >= int64(len(numbers)) || seen[i] {
 			return nil
 		}
 		numbers[i], seen[i] = uint32(number), true
@@ -122,15 +126,15 @@ func (x *Index) reorder() {
 	}
 	order := d.byCode()
 	slices.SortFunc(order, func(a, b uint32) int {
-		if ca, cb := counts[d.codes[a]-d.low], counts[d.codes[b]-d.low]; ca != cb {
+		if ca, cb := counts[d.words[a].code-d.low], counts[d.words[b].code-d.low]; ca != cb {
 			return int(ca) - int(cb)
 		}
 		return int(a) - int(b)
 	})
 	next := make([]uint32, d.len()) // by the old code, less the lowest
 	for rank, number := range order {
-		next[d.codes[number]-d.low] = middle + uint32(rank)
-		d.codes[number] = middle + uint32(rank)
+		next[d.words[number].code-d.low] = middle + uint32(rank)
+		d.words[number].code = middle + uint32(rank)
 	}
 	for i, code := range x.codes {
 		x.codes[i] = next[code-d.low]

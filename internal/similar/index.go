@@ -70,7 +70,7 @@ func (x *Index) Add(scope string, words []string, ref uint64) error {
 	for _, w := range words {
 		id := x.words.add(w)
 		sign |= signOf(id)
-		x.codes = append(x.codes, x.words.codes[id])
+		x.codes = append(x.codes, x.words.words[id].code)
 	}
 	set := x.codes[from:]
 	slices.Sort(set)
@@ -103,7 +103,7 @@ func (x *Index) index(n uint32) {
 
 // recentShare is the part of all sets that may be recent: their postings are
 // slower, and merging costs time for all sets.
-const recentShare = 8
+const recentShare = 16
 
 // Merge brings all sets into the form that is searched and read back fastest, as
 // adding does from time to time. It needs the index for itself.
@@ -185,7 +185,7 @@ func (q *query) take(words []string) {
 			continue
 		}
 		q.sign |= signOf(id)
-		q.codes = append(q.codes, q.x.words.codes[id])
+		q.codes = append(q.codes, q.x.words.words[id].code)
 	}
 	slices.Sort(q.codes)
 	q.codes = slices.Compact(q.codes)

@@ -16,7 +16,7 @@ import (
 //
 //	magic · version · num · den · frozen · words · bytes of text · scopes · bytes of their names · sets · codes
 //	sets, low, starts and postings of the base, the latter two counted
-//	text, ends, codes of the words; names, ends of the scopes; codes, starts, scope, refs, signatures of the sets;
+//	text, ends and codes of the words; names, ends of the scopes; codes, starts, scope, refs, signatures of the sets;
 //	starts, postings of the base
 
 const (
@@ -49,8 +49,11 @@ func (x *Index) WriteTo(w io.Writer) (int64, error) {
 		out.buf = binary.LittleEndian.AppendUint64(out.buf, n)
 	}
 	out.bytes(x.words.text)
-	out.words(x.words.ends)
-	out.words(x.words.codes)
+	for _, w := range x.words.words {
+		out.buf = binary.LittleEndian.AppendUint32(out.buf, w.end)
+		out.buf = binary.LittleEndian.AppendUint32(out.buf, w.code)
+		out.flush(writeRoom)
+	}
 	out.bytes(names)
 	out.words(ends)
 	out.words(x.codes)
@@ -152,7 +155,10 @@ func Read(b []byte) (x *Index, rest []byte, err error) {
 	x.frozen = int(head[4])
 	in := reader{b[numbers*8 : size]}
 	x.words.text = slices.Clone(in.bytes(text))
-	x.words.ends, x.words.codes = in.words(words), in.words(words)
+	x.words.words = make([]word, words)
+	for i, b := 0, in.bytes(8*words); i < len(x.words.words); i++ {
+		x.words.words[i] = word{binary.LittleEndian.Uint32(b[8*i:]), binary.LittleEndian.Uint32(b[8*i+4:])}
+	}
 	named, ends := in.bytes(names), in.words(scopes)
 	x.codes = in.words(codes)
 	x.starts = append(make([]uint32, 0, sets+1), 0)
@@ -211,14 +217,14 @@ func longs[T ~uint64](r *reader, n uint64) []T {
 // fits together: nothing may make a search go astray.
 func (x *Index) restore(names []byte, ends []uint32) bool {
 	d := &x.words
-	if !ascending(d.ends, len(d.text), 0) || !ascending(ends, len(names), 0) || !ascending(x.starts[1:], len(x.codes), 1) {
+	if !d.rises() || !ascending(ends, len(names), 0) || !ascending(x.starts[1:], len(x.codes), 1) {
 		return false
 	}
-	if d.len() > 0 {
-		d.low = slices.Min(d.codes)
+	for _, w := range d.words {
+		d.low = min(d.low, w.code)
 	}
 	// Words are without a gap from low, and those that came late are below middle.
-	if d.byCode() == nil || d.low > middle || x.frozen > x.Len() || !d.spread(1<<bits.Len(uint(max(47, d.len()*4/3)))) {
+	if d.byCode() == nil || x.frozen > x.Len() || !d.spread(1<<bits.Len(uint(max(47, d.len()*4/3)))) {
 		return false
 	}
 	start := uint32(0)
@@ -273,6 +279,18 @@ func (x *Index) fits() bool {
 		}
 	}
 	return true
+}
+
+// rises reports whether the words divide their text.
+func (d *dictionary) rises() bool {
+	last := uint32(0)
+	for _, w := range d.words {
+		if w.end < last {
+			return false
+		}
+		last = w.end
+	}
+	return int(last) == len(d.text)
 }
 
 // ascending reports whether ends rise by at least step each to the length of what
