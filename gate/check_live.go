@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/fetch"
 	"github.com/penstock-run/penstock/internal/text"
 	"github.com/penstock-run/penstock/internal/weburl"
 )
@@ -118,7 +119,7 @@ func (c *liveCheck) ask(ctx context.Context, asked []source, w *web) error {
 			return nil
 		}
 	}
-	canary, err := w.readOne(ctx, c.canary, c.timeout)
+	canary, err := w.readOne(fetch.Anew(ctx), c.canary, c.timeout)
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,14 @@ type request struct {
 	timeout time.Duration
 }
 
+// anew marks a context of Anew.
+type anew struct{}
+
+// Anew gives a context in which a page is asked for whatever was live lately: a
+// page that is to tell whether the net is there now. A read of it that is under
+// way is joined.
+func Anew(ctx context.Context) context.Context { return context.WithValue(ctx, anew{}, true) }
+
 // flight is a read that several callers wait for.
 type flight struct {
 	done    chan struct{}
@@ -44,7 +52,7 @@ func (c *Client) join(ctx context.Context, key request, read func(context.Contex
 		c.mu.Unlock()
 		return nil, errClosed
 	}
-	if page := c.recall(key.url); page != nil {
+	if page := c.recall(key.url); page != nil && ctx.Value(anew{}) == nil {
 		c.mu.Unlock()
 		return page, nil
 	}
