@@ -274,7 +274,7 @@ func TestBreaker(t *testing.T) {
 	if g.Tripped("art") {
 		t.Error("19 failures, an accept, a failure: open")
 	}
-	// T47: an error of the world neither counts nor resets.
+	// An error of the world neither counts nor resets.
 	stops(g, "music", 10, dag.Rejected)
 	judge(t, g, &Candidate{Key: "infra", Bucket: "music", Scope: docs{}, Stop: &Stop{End: dag.Failed, Code: dag.ETimeout}})
 	judge(t, g, &Candidate{Key: "skip", Bucket: "music", Scope: docs{}, As: dag.Skip, Code: "X"})
@@ -285,9 +285,9 @@ func TestBreaker(t *testing.T) {
 	}
 	stops(g, "music", 1, dag.Failed)
 	if !g.Tripped("music") || g.Tripped("art") {
-		t.Error("T47: 20 stops do not open the bucket, or open another")
+		t.Error("20 stops do not open the bucket, or open another")
 	}
-	// T48: still open in another process, whatever is accepted meanwhile.
+	// Still open in another process, whatever is accepted meanwhile.
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -426,7 +426,7 @@ func TestTwoGatesOneCard(t *testing.T) {
 		t.Errorf("the same card: %+v %v", vb, err)
 	}
 	if codes(vb[1]) != "R_DUP_EXACT" {
-		t.Errorf("T43: the same question by another item: %+v", vb[1])
+		t.Errorf("the same question by another item: %+v", vb[1])
 	}
 }
 

@@ -186,18 +186,18 @@ func TestTriviaRules(t *testing.T) {
 		codes  string // empty: accepted
 	}{
 		{"the card as it is", func(*triviaItem) {}, ""},
-		{"T04 music by the wrong crafter", func(i *triviaItem) { i.cat, i.bucket, i.card["cat"] = "music", "music/easy", "music" }, "R_SCHEMA"},
+		{"music by the wrong crafter", func(i *triviaItem) { i.cat, i.bucket, i.card["cat"] = "music", "music/easy", "music" }, "R_SCHEMA"},
 		{"music by the right one", func(i *triviaItem) {
 			i.cat, i.bucket, i.card["cat"], i.crafter = "music", "music/easy", "music", "mme_crafter"
 		}, ""},
-		{"T05 category in capitals", card("cat", "Music"), "R_SCHEMA"},
-		{"T05 category that climbs", card("cat", "../data"), "R_SCHEMA"},
-		{"T06 tab in the question", card("q", "Which\tsultan?"), "R_SCHEMA"},
-		{"T06 two wrong choices", card("w", []any{"Bayezid I", "Selim III"}), "R_SCHEMA"},
-		{"T06 four wrong choices", card("w", []any{"Bayezid I", "Selim III", "Osman", "Orhan"}), "R_SCHEMA"},
-		{"T06 blank choice", card("w", []any{"Bayezid I", " ", "Selim III"}), "R_SCHEMA"},
-		{"T08 a report that asks for a repair", report("status", "repair"), "R_SCHEMA"},
-		{"T09 the answer is not unique", report("unique_answer", false), "R_SCHEMA"},
+		{"category in capitals", card("cat", "Music"), "R_SCHEMA"},
+		{"category that climbs", card("cat", "../data"), "R_SCHEMA"},
+		{"tab in the question", card("q", "Which\tsultan?"), "R_SCHEMA"},
+		{"two wrong choices", card("w", []any{"Bayezid I", "Selim III"}), "R_SCHEMA"},
+		{"four wrong choices", card("w", []any{"Bayezid I", "Selim III", "Osman", "Orhan"}), "R_SCHEMA"},
+		{"blank choice", card("w", []any{"Bayezid I", " ", "Selim III"}), "R_SCHEMA"},
+		{"a report that asks for a repair", report("status", "repair"), "R_SCHEMA"},
+		{"the answer is not unique", report("unique_answer", false), "R_SCHEMA"},
 		{"a disproof was found", report("disproof", map[string]any{"found": true}), "R_SCHEMA"},
 		{"the report lacks a member", report("disproof", map[string]any{}), "R_SCHEMA"},
 		{"another topic", card("topic_id", "t-000000000000"), "R_SCHEMA"},
@@ -207,40 +207,40 @@ func TestTriviaRules(t *testing.T) {
 		{"the verifier is the crafter's model", func(i *triviaItem) { i.judge = "m-1" }, "R_SCHEMA"},
 		{"the verifier's model is not known", func(i *triviaItem) { i.judge = "" }, "R_SCHEMA"},
 
-		{"T10 distance 1", choices("Iran", "Iraq", "Chad", "Peru"), "R_CHOICES"},
-		{"T12 sharp s", choices("Straße", "STRASSE", "Weg und Ziel", "Allee am See"), "R_CHOICES"},
-		{"T12 article", choices("The Beatles", "Beatles", "Rolling Stones", "Kinks again"), "R_CHOICES"},
-		{"T12 accent", choices("Café", "Cafe", "Restaurant", "Trattoria"), "R_CHOICES"},
-		{"T12 symbols", choices("C", "C++", "Pascal", "Fortran"), "R_CHOICES"},
-		{"T13 runes, not bytes", choices("日本", "中国", "Deutschland", "Frankreich"), "R_CHOICES"},
-		{"T14 symbols alone", choices("+", "×", "÷", "−"), "R_CHOICES"},
+		{"distance 1", choices("Iran", "Iraq", "Chad", "Peru"), "R_CHOICES"},
+		{"sharp s", choices("Straße", "STRASSE", "Weg und Ziel", "Allee am See"), "R_CHOICES"},
+		{"article", choices("The Beatles", "Beatles", "Rolling Stones", "Kinks again"), "R_CHOICES"},
+		{"accent", choices("Café", "Cafe", "Restaurant", "Trattoria"), "R_CHOICES"},
+		{"symbols", choices("C", "C++", "Pascal", "Fortran"), "R_CHOICES"},
+		{"runes, not bytes", choices("日本", "中国", "Deutschland", "Frankreich"), "R_CHOICES"},
+		{"symbols alone", choices("+", "×", "÷", "−"), "R_CHOICES"},
 		{"distance 2 is too close", choices("1912", "1934", "1956 or so", "never at all"), "R_CHOICES"},
 		{"distance 3 is enough", choices("abcdef", "abcxyz", "uvwxyz", "ghijkl"), ""},
 
-		{"T16 leak", asks("Which planet, Mars or Venus, is red?", "Mars"), "R_ANSWER_LEAK"},
-		{"T17 inside a word", asks("Who marshalled the Union forces?", "Mars"), ""},
-		{"T18 inside a year", asks("In 1984, how many Ghostbusters were there?", "4"), ""},
-		{"T18 whole", asks("How many of the 4 Beatles were born in Liverpool?", "4"), "R_ANSWER_LEAK"},
-		{"T20 us", asks("Tell us who won?", "US"), ""},
-		{"T20 US", asks("Who was the US president in 1969?", "US"), "R_ANSWER_LEAK"},
-		{"T21 joined", asks("Which hero is Spiderman's alter ego?", "Spider-Man"), "R_ANSWER_LEAK"},
-		{"T22 digits joined", asks("What is 314?", "3.14"), ""},
+		{"leak", asks("Which planet, Mars or Venus, is red?", "Mars"), "R_ANSWER_LEAK"},
+		{"inside a word", asks("Who marshalled the Union forces?", "Mars"), ""},
+		{"inside a year", asks("In 1984, how many Ghostbusters were there?", "4"), ""},
+		{"whole", asks("How many of the 4 Beatles were born in Liverpool?", "4"), "R_ANSWER_LEAK"},
+		{"us", asks("Tell us who won?", "US"), ""},
+		{"US", asks("Who was the US president in 1969?", "US"), "R_ANSWER_LEAK"},
+		{"joined", asks("Which hero is Spiderman's alter ego?", "Spider-Man"), "R_ANSWER_LEAK"},
+		{"digits joined", asks("What is 314?", "3.14"), ""},
 
-		{"T24 twenty words", card("x", strings.TrimSpace(strings.Repeat("word ", 20))), ""},
-		{"T24 twenty-one words", card("x", strings.TrimSpace(strings.Repeat("word ", 21))), "R_EXPLAINER_LENGTH"},
-		{"T24 empty", card("x", ""), "R_EXPLAINER_LENGTH"},
-		{"T24 dashes", card("x", "— …"), "R_EXPLAINER_LENGTH"},
+		{"twenty words", card("x", strings.TrimSpace(strings.Repeat("word ", 20))), ""},
+		{"twenty-one words", card("x", strings.TrimSpace(strings.Repeat("word ", 21))), "R_EXPLAINER_LENGTH"},
+		{"empty", card("x", ""), "R_EXPLAINER_LENGTH"},
+		{"dashes", card("x", "— …"), "R_EXPLAINER_LENGTH"},
 
-		{"T29 one source", hosts("https://www.nps.gov/"), "R_UNPROVABLE"},
-		{"T29 an empty URL", hosts("https://www.nps.gov/", ""), "R_UNPROVABLE"},
-		{"T29 a third without URL", func(i *triviaItem) {
+		{"one source", hosts("https://www.nps.gov/"), "R_UNPROVABLE"},
+		{"an empty URL", hosts("https://www.nps.gov/", ""), "R_UNPROVABLE"},
+		{"a third without URL", func(i *triviaItem) {
 			i.report["sources"] = append(i.report["sources"].([]any), map[string]any{"quote": "q", "supports": full})
 		}, "R_UNPROVABLE"},
-		{"T30 credentials", hosts("https://wikipedia.org@evil.com/x", "https://www.nps.gov/"), "R_UNPROVABLE"},
-		{"T30 address", hosts("https://8.8.8.8/", "https://www.nps.gov/"), "R_UNPROVABLE"},
-		{"T30 single label", hosts("https://localhost/", "https://www.nps.gov/"), "R_UNPROVABLE"},
-		{"T30 public suffix", hosts("https://co.uk/", "https://www.nps.gov/"), "R_UNPROVABLE"},
-		{"T30 ftp", hosts("ftp://www.nasa.gov/", "https://www.nps.gov/"), "R_UNPROVABLE"},
+		{"credentials", hosts("https://wikipedia.org@evil.com/x", "https://www.nps.gov/"), "R_UNPROVABLE"},
+		{"address", hosts("https://8.8.8.8/", "https://www.nps.gov/"), "R_UNPROVABLE"},
+		{"single label", hosts("https://localhost/", "https://www.nps.gov/"), "R_UNPROVABLE"},
+		{"public suffix", hosts("https://co.uk/", "https://www.nps.gov/"), "R_UNPROVABLE"},
+		{"ftp", hosts("ftp://www.nasa.gov/", "https://www.nps.gov/"), "R_UNPROVABLE"},
 		{"a blank quote", func(i *triviaItem) {
 			i.report["sources"] = []any{source1("https://www.nps.gov/", " ", full...), source1("https://www.nasa.gov/", "q", full...)}
 		}, "R_UNPROVABLE"},
@@ -248,10 +248,10 @@ func TestTriviaRules(t *testing.T) {
 			i.report["sources"] = []any{source1("https://www.nps.gov/", "q", "claim"), source1("https://www.nasa.gov/", "q", full...)}
 		}, "R_UNPROVABLE"},
 		{"no sources at all", report("sources", nil), "R_UNPROVABLE"},
-		{"T32 two owners below github.io", hosts("https://a.github.io/", "https://b.github.io/"), ""},
-		{"T32 two agencies", hosts("https://www.nps.gov/", "https://www.nasa.gov/"), ""},
-		{"T34 the page and its archived copy", hosts("https://www.nasa.gov/p", "https://web.archive.org/web/2020/https://www.nasa.gov/p"), "R_SRC_LAUNDER"},
-		{"T34 the same URL twice", hosts("https://www.nasa.gov/p", "https://www.nasa.gov/p"), "R_SRC_LAUNDER"},
+		{"two owners below github.io", hosts("https://a.github.io/", "https://b.github.io/"), ""},
+		{"two agencies", hosts("https://www.nps.gov/", "https://www.nasa.gov/"), ""},
+		{"the page and its archived copy", hosts("https://www.nasa.gov/p", "https://web.archive.org/web/2020/https://www.nasa.gov/p"), "R_SRC_LAUNDER"},
+		{"the same URL twice", hosts("https://www.nasa.gov/p", "https://www.nasa.gov/p"), "R_SRC_LAUNDER"},
 		{"two languages of one encyclopedia", hosts("https://en.wikipedia.org/a", "https://de.wikipedia.org/a"), "R_SRC_LAUNDER"},
 		{"a third on a repeated domain", hosts("https://en.wikipedia.org/a", "https://de.wikipedia.org/a", "https://www.nasa.gov/p"), ""},
 
@@ -308,8 +308,8 @@ func TestTriviaRules(t *testing.T) {
 
 func TestTriviaBytes(t *testing.T) {
 	for _, tt := range []struct{ name, card string }{
-		{"T06 a key twice", `{"q":"Q?","a":"A","a":"B"}`},
-		{"T06 a lone surrogate", `{"q":"\ud800"}`},
+		{"a key twice", `{"q":"Q?","a":"A","a":"B"}`},
+		{"a lone surrogate", `{"q":"\ud800"}`},
 		{"not an object", `[]`},
 		{"an integer that a double cannot hold", `{"q":9007199254740993}`},
 		{"a number past a double", `{"q":1e400}`},
@@ -349,7 +349,7 @@ func TestTriviaDuplicates(t *testing.T) {
 	if v := judge(t, g, first.candidate(t))[0]; v.Record != "history-easy-59e88a5678a6" {
 		t.Fatalf("%s %q %v", v.End, v.Record, v.Err)
 	}
-	// T39: other case, quotes and spacing, in another category.
+	// Other case, quotes and spacing, in another category.
 	other := goodCard()
 	other.key, other.cat, other.bucket, other.crafter = "music/easy/1/t", "music", "music/easy", "mme_crafter"
 	other.card["cat"], other.card["q"] = "music", "WHICH “sultan” took  Constantinople in 1453 ?"
@@ -368,7 +368,7 @@ func TestTriviaDuplicates(t *testing.T) {
 	if v := judge(t, g, changed.candidate(t))[0]; codes(v) != "R_DUP_EXACT" {
 		t.Errorf("%s %q", v.End, codes(v))
 	}
-	// T17 of a batch: two of one batch, the second is the duplicate.
+	// Two of one batch, the second is the duplicate.
 	a, b := goodCard(), goodCard()
 	a.key, a.card["q"] = "a", "Who won at Manzikert?"
 	b.key, b.card["q"], b.card["x"] = "b", "who WON at Manzikert", "It was lost."

@@ -72,7 +72,7 @@ func TestTriviaBatches(t *testing.T) {
 		}
 		return "go"
 	})
-	// Lines of the source that are no buckets, T05 among them.
+	// Lines of the source that are no buckets.
 	buckets = append(buckets, `{"cat":"../data","diff":"easy","batch":1}`, `{"cat":"Music","diff":"easy","batch":1}`, `{"cat":"music","diff":"easy","batch":1e400}`,
 		`{"cat":"music","cat":"music","diff":"easy","batch":1}`, `{"cat":"music","diff":"\ud800","batch":1}`)
 	w := newWorkspace(t, buckets, p, unlimited...)
@@ -145,7 +145,7 @@ func (w *workspace) audit() {
 	}
 }
 
-// T43: two runs of two workspaces with one corpus, at once, on the same questions.
+// Two runs of two workspaces with one corpus, at once, on the same questions.
 func TestTriviaConcurrentRuns(t *testing.T) {
 	t.Parallel()
 	p := newPlay()
@@ -290,7 +290,7 @@ func TestTriviaBreaker(t *testing.T) {
 
 var batchOfFour = accepted("short")[:4]
 
-// T49: nine buckets, four at a time, and inside a bucket one request at a time.
+// Nine buckets, four at a time, and inside a bucket one request at a time.
 func TestTriviaFourBuckets(t *testing.T) {
 	t.Parallel()
 	p := newPlay()
@@ -461,8 +461,8 @@ func TestTriviaEditedRoutes(t *testing.T) {
 	t.Parallel()
 	for _, edit := range []struct{ name, from, to, cat, want string }{
 		{"a reject is handed over", "    stop   = \"rejected\"\n    status = \"reject\"\n", "    to = gate.accept\n", "history", schemaCode},
-		{"T04 music by the plain crafter", "if = contains(local.mme, item.cat)", "if = item.cat == \"film-tv\"", "music", schemaCode},
-		{"T08 a second repair is handed over", "      stop   = \"failed\"\n      status = \"repair\"\n", "      to = gate.accept\n", "history", schemaCode},
+		{"music by the plain crafter", "if = contains(local.mme, item.cat)", "if = item.cat == \"film-tv\"", "music", schemaCode},
+		{"a second repair is handed over", "      stop   = \"failed\"\n      status = \"repair\"\n", "      to = gate.accept\n", "history", schemaCode},
 		{"nobody says that the verifier is independent", "  independent_of = [stage.crafter, stage.mme_crafter, stage.repairer]\n", "", "history", schemaCode},
 	} {
 		p := newPlay()
@@ -472,7 +472,7 @@ func TestTriviaEditedRoutes(t *testing.T) {
 		switch edit.name[:3] {
 		case "a r":
 			cases = five("rejected", triviaCase{report: object{"status": "reject"}})
-		case "T08":
+		case "a s":
 			cases = five("mended", triviaCase{report: mends, repaired: object{"x": "He did it twice."}, rereport: mends})
 		case "nob":
 			change = append(change, "  plugin = plugin.anthropic\n  model  = \"claude-sonnet-5\"", "  plugin = plugin.openai\n  model  = \"gpt-5-mini\"")
@@ -491,7 +491,7 @@ func TestTriviaEditedRoutes(t *testing.T) {
 	}
 }
 
-// T51: killed at any moment, then run again: each card once, with its evidence.
+// Killed at any moment, then run again: each card once, with its evidence.
 func TestTriviaKilled(t *testing.T) {
 	t.Parallel()
 	p := newPlay()
@@ -568,7 +568,7 @@ func TestTriviaFiles(t *testing.T) {
 		restore()
 	}
 
-	// T52: half a line is set aside, and said.
+	// Half a line is set aside, and said.
 	half := `{"a":"Mehmed II","cat":"hist`
 	w.write(cards, whole[cards]+half)
 	w.write(evidence, whole[evidence]+`{"accept_key":`)

@@ -40,8 +40,8 @@ func TestNormalize(t *testing.T) {
 		{"variation selector is deleted", "a\ufe0fb", "ab"},
 		{"byte order mark is deleted", "\ufeffabc", "abc"},
 		{"bidi marks are deleted", "\u202aabc\u202c", "abc"},
-		{"T53 apostrophe between letters", "O'Brien?", "obrien"},
-		{"T53 without", "OBrien", "obrien"},
+		{"apostrophe between letters", "O'Brien?", "obrien"},
+		{"without", "OBrien", "obrien"},
 		{"acute accent as apostrophe", "O´Brien", "obrien"},
 		{"grave as apostrophe", "O`Brien", "obrien"},
 		{"full-width apostrophe", "O＇Brien", "obrien"},
@@ -138,8 +138,8 @@ func TestChoice(t *testing.T) {
 		{"an", "An apple", "apple"},
 		{"article alone", "The", "the"},
 		{"one article only", "The A Team", "a team"},
-		{"T12 C", "C", "c"},
-		{"T12 C++", "C++", "c"},
+		{"C", "C", "c"},
+		{"C++", "C++", "c"},
 		{"symbol", "+", "+"},
 		{"symbols with space", " ×  ÷ ", "× ÷"},
 		{"symbol with selector", "❤\ufe0f", "❤"},
@@ -186,7 +186,7 @@ func TestFingerprint(t *testing.T) {
 		t.Errorf("the sultan's question has fingerprint %s", got)
 	}
 	if Fingerprint("O'Brien?") != Fingerprint("OBrien") {
-		t.Error("T53: O'Brien? and OBrien differ")
+		t.Error("O'Brien? and OBrien differ")
 	}
 }
 
@@ -196,8 +196,8 @@ func TestLevenshtein(t *testing.T) {
 		want       int
 	}{
 		{"equal", "iran", "iran", 0},
-		{"T10 Iran Iraq", "iran", "iraq", 1},
-		{"T13 runes, not bytes", "日本", "中国", 2},
+		{"Iran Iraq", "iran", "iraq", 1},
+		{"runes, not bytes", "日本", "中国", 2},
 		{"transposition is two", "ab", "ba", 2},
 		{"empty", "", "abc", 3},
 		{"different bytes that are not UTF-8", "\xff", "\xfe", 1},
@@ -296,9 +296,9 @@ func TestJaccard(t *testing.T) {
 	}{
 		{"both empty", nil, nil, 0, 0, false},
 		{"one empty", []string{"a"}, nil, 0, 1, false},
-		{"T40 word order", []string{"a", "b", "c"}, []string{"c", "a", "b"}, 3, 3, true},
-		{"T41 17 of 20", words(0, 17), words(0, 20), 17, 20, true},
-		{"T41 17 of 21", words(0, 17), words(0, 21), 17, 21, false},
+		{"word order", []string{"a", "b", "c"}, []string{"c", "a", "b"}, 3, 3, true},
+		{"17 of 20", words(0, 17), words(0, 20), 17, 20, true},
+		{"17 of 21", words(0, 17), words(0, 21), 17, 21, false},
 		{"sets, not lists", []string{"a", "a", "b"}, []string{"a", "b", "b"}, 2, 2, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -331,21 +331,21 @@ func TestLeak(t *testing.T) {
 		name, answer, question string
 		want                   bool
 	}{
-		{"T16", "Mars", "Which planet, Mars or Venus, is red?", true},
-		{"T17 inside a word", "Mars", "Who marshalled the Union forces?", false},
-		{"T17 Iranian", "Iran", "Iranian capital?", false},
-		{"T18 in a year", "4", "In 1984, how many Ghostbusters were there?", false},
-		{"T18 in 4x100", "4", "In the 4x100 relay, how many run?", false},
-		{"T18 whole", "4", "How many of the 4 Beatles were born in Liverpool?", true},
-		{"T20 us", "US", "Tell us who won?", false},
-		{"T20 US", "US", "Who was the US president in 1969?", true},
-		{"T20 Who", "The Who", "Who recorded Tommy in 1969?", false},
-		{"T20 The Who", "The Who", "When did The Who record Tommy?", true},
-		{"T21 joined", "Spider-Man", "Which hero is Spiderman's alter ego?", true},
-		{"T21 possessive", "Shakespeare", "Whose play is Shakespeare’s best?", true},
-		{"T21 accent", "Pelé", "For whom did Pele play?", true},
-		{"T21 subscript", "CO2", "What is CO₂?", true},
-		{"T22 digits joined", "3.14", "What is 314?", false},
+		{"one of two planets", "Mars", "Which planet, Mars or Venus, is red?", true},
+		{"inside a word", "Mars", "Who marshalled the Union forces?", false},
+		{"Iranian", "Iran", "Iranian capital?", false},
+		{"in a year", "4", "In 1984, how many Ghostbusters were there?", false},
+		{"in 4x100", "4", "In the 4x100 relay, how many run?", false},
+		{"whole", "4", "How many of the 4 Beatles were born in Liverpool?", true},
+		{"us", "US", "Tell us who won?", false},
+		{"US", "US", "Who was the US president in 1969?", true},
+		{"Who", "The Who", "Who recorded Tommy in 1969?", false},
+		{"The Who", "The Who", "When did The Who record Tommy?", true},
+		{"joined", "Spider-Man", "Which hero is Spiderman's alter ego?", true},
+		{"possessive", "Shakespeare", "Whose play is Shakespeare’s best?", true},
+		{"accent", "Pelé", "For whom did Pele play?", true},
+		{"subscript", "CO2", "What is CO₂?", true},
+		{"digits joined", "3.14", "What is 314?", false},
 		{"digits as they are", "3.14", "What is 3.14?", true},
 		{"article of the answer", "The Beatles", "Which Beatles song is longest?", true},
 		{"letter as article", "A", "Which letter is a vowel?", false},
@@ -378,12 +378,12 @@ func TestWords(t *testing.T) {
 		name, in string
 		want     int
 	}{
-		{"T24 twenty", strings.Repeat("word ", 20), 20},
-		{"T24 twenty-one", strings.Repeat("word ", 21), 21},
-		{"T24 empty", "", 0},
-		{"T24 dashes", "— …", 0},
+		{"twenty", strings.Repeat("word ", 20), 20},
+		{"twenty-one", strings.Repeat("word ", 21), 21},
+		{"empty", "", 0},
+		{"dashes", "— …", 0},
 		{"spaces", " \t ", 0},
-		{"T25", "one two — three", 3},
+		{"a dash between words", "one two — three", 3},
 		{"hyphens", "state-of-the-art", 1},
 		{"number", "53 days", 2},
 	} {
