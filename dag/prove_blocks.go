@@ -2,6 +2,7 @@ package dag
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -31,7 +32,7 @@ func (p *prover) independence() {
 
 // same reports whether two providers are one model behind one plugin.
 func (p *Provider) same(o *Provider) bool {
-	return p.Model == o.Model && p.Plugin.program() == o.Plugin.program()
+	return p.Model == o.Model && CleanProgram(p.Plugin.program()) == CleanProgram(o.Plugin.program())
 }
 
 // program is what a plugin runs, by whatever name: its source or its command.
@@ -43,6 +44,24 @@ func (p *Plugin) program() string {
 		return strings.Join(p.Command, " ")
 	}
 	return p.Source
+}
+
+// CleanProgram gives the source or the command of a plugin the one spelling in
+// which two are compared, so that ./x and ././x are one program. It knows no file
+// system: a link to a file is another program than the file.
+func CleanProgram(program string) string {
+	words := strings.Fields(program)
+	for i, word := range words {
+		if !strings.Contains(word, "/") || strings.HasPrefix(word, "builtin/") {
+			continue // a program on the search path, a plain argument, one of Penstock's own
+		}
+		clean := path.Clean(word)
+		if clean[0] != '/' && !strings.HasPrefix(clean, "..") {
+			clean = "./" + clean
+		}
+		words[i] = clean
+	}
+	return strings.Join(words, " ")
 }
 
 // holding proves that an item which holds its bucket waits neither for a

@@ -45,7 +45,7 @@ func (c *freshCheck) judge(s *scope) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	if of.IsNull() {
+	if isNull(of) {
 		return refused("", "the value to compare is null"), nil
 	}
 	if c.at == "" {

@@ -30,7 +30,7 @@ func (c *independentCheck) judge(s *scope) (result, error) {
 	if !ok {
 		return refused("", "stage %s was not visited since the last change", c.stage), nil
 	}
-	judge, known := mind(own)
+	judge, known := mindOf(own)
 	if !known {
 		return refused("", "the trail does not tell which model stage %s asked", c.stage), nil
 	}
@@ -41,25 +41,36 @@ func (c *independentCheck) judge(s *scope) (result, error) {
 			if visit.Stage != name || visit.Stale {
 				continue
 			}
-			other, known := mind(visit)
+			other, known := mindOf(visit)
 			if !known {
 				return refused("", "the trail does not tell which model stage %s asked", name), nil
 			}
 			if other == judge {
-				return refused("", "stage %s and stage %s were both served by %s", c.stage, name, judge), nil
+				return refused("", "stage %s and stage %s were both served by %s", c.stage, name, served(own)), nil
 			}
 		}
 	}
 	return passed(nil), nil
 }
 
-// mind names what has decided in a visit: a provider's model, or a program.
-func mind(v dag.VisitFacts) (name string, known bool) {
+// mind is what has decided in a visit: a model behind a provider's program, or a
+// program alone.
+type mind struct{ program, model string }
+
+func mindOf(v dag.VisitFacts) (m mind, known bool) {
 	switch {
 	case v.Provider != "" && v.Model != "":
-		return v.Provider + " " + v.Model, true
+		return mind{dag.CleanProgram(v.Provider), v.Model}, true
 	case v.Provider == "" && v.Plugin != "":
-		return v.Plugin, true
+		return mind{dag.CleanProgram(v.Plugin), ""}, true
 	}
-	return "", false
+	return mind{}, false
+}
+
+// served names it for people, as the pipeline has written it.
+func served(v dag.VisitFacts) string {
+	if v.Provider == "" {
+		return v.Plugin
+	}
+	return v.Provider + " " + v.Model
 }

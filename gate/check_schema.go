@@ -28,7 +28,7 @@ func (c *schemaCheck) judge(s *scope) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	if doc.IsNull() {
+	if isNull(doc) {
 		return refused("", "the value is null"), nil
 	}
 	canonical, err := canon.Canonical(nil, doc.Bytes)

@@ -147,6 +147,9 @@ func (s *scope) whole(doc dag.Doc) (dag.Doc, error) {
 	return doc, nil
 }
 
+// isNull reports whether a value is absent, or null, which no check tells apart.
+func isNull(doc dag.Doc) bool { return doc.IsNull() || string(doc.Bytes) == "null" }
+
 // decode evaluates an expression and reads its JSON into a Go value. A value of
 // another shape is a failure of the candidate; absent is null.
 func decode[T any](s *scope, e dag.Expr, what string) (T, error) {
@@ -155,7 +158,7 @@ func decode[T any](s *scope, e dag.Expr, what string) (T, error) {
 	if err != nil {
 		return v, err
 	}
-	if doc.IsNull() || string(doc.Bytes) == "null" {
+	if isNull(doc) {
 		return v, dag.Fail(dag.EExpr, "%s is null", what)
 	}
 	if err := json.Unmarshal(doc.Bytes, &v); err != nil {
