@@ -165,6 +165,33 @@ func TestNobodyWaits(t *testing.T) {
 	<-givenUp
 }
 
+// TestAfterNobodyWaited: who comes next does not join what is being given up.
+func TestAfterNobodyWaited(t *testing.T) {
+	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") })
+	r := newRig(t, Options{AllowHosts: []string{s.host}})
+	begun, goOn := make(chan struct{}, 2), make(chan struct{})
+	r.sleep = func(ctx context.Context, _ time.Duration) error {
+		begun <- struct{}{}
+		<-goOn
+		return ctx.Err()
+	}
+	first, giveUp := context.WithCancel(t.Context())
+	go func() {
+		<-begun
+		giveUp()
+	}()
+	if _, err := r.Read(first, s.URL, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v; want the context's end", err)
+	}
+	go func() {
+		<-begun
+		close(goOn)
+	}()
+	if page, err := r.Read(t.Context(), s.URL, 0); err != nil || page.Verdict != dag.PageLive {
+		t.Errorf("%+v, %v", page, err)
+	}
+}
+
 func TestEndOfTheContext(t *testing.T) {
 	s, _, _, _ := gated(t)
 	r := newRig(t, Options{AllowHosts: []string{s.host}})

@@ -344,30 +344,6 @@ func dribble(c *net.TCPConn, head string) {
 	}
 }
 
-// TestTimeOfAllRedirects: redirects share the time of their attempt.
-func TestTimeOfAllRedirects(t *testing.T) {
-	held := make(chan struct{})
-	s := newSite(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/end" {
-			select {
-			case <-held:
-			case <-r.Context().Done():
-			}
-			return
-		}
-		http.Redirect(w, r, "/end", http.StatusFound)
-	})
-	defer close(held)
-	r := newRig(t, Options{AllowHosts: []string{s.host}})
-	page, err := r.Read(t.Context(), s.URL+"/begin", 50*time.Millisecond)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !strings.HasPrefix(page.Why, "it took too long") || page.NoAnswer || page.Status != 302 || len(page.Hops) != 1 {
-		t.Errorf("%+v", page)
-	}
-}
-
 func TestTLS(t *testing.T) {
 	serve := func(t *testing.T, configure func(*httptest.Server)) (*httptest.Server, string) {
 		s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "here") }))
