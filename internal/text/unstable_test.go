@@ -37,23 +37,23 @@ func TestUnstableLanguage(t *testing.T) {
 			"What did Cur Rently do?", "the presentlyness of things", "He founded Tomorrow in 1968",
 		}},
 		{"at present", []string{
-			"Who is at present king?", "Who at this time rules?", "What is right now the tallest?", "thus far unbroken", "up to now", "Until now, none did.",
+			"Who is at present king?", "At this very moment, who leads?", "She's yet to win.", "Who at this time rules?", "What is right now the tallest?", "thus far unbroken", "up to now", "Until now, none did.",
 			"It is rare these days.", "She has yet to win.", "They have yet to win.", "They've yet to win.", "It is not yet built.", "What isn't built, and not yet begun?",
 		}, []string{
 			"at presentation", "right nowhere", "He had yet to win in 1950.", "not yetis", "Heat present in steam", "the Not Yet Gallery of 1980",
 		}},
-		{"at the moment", []string{"Who is at the moment king?", "At the moment, who is?"}, []string{"at the moment of impact", "At the moment when he died, who ruled?", "momentous"}},
-		{"so far", []string{"the longest so far", "So far, who has won?"}, []string{"so far away", "Who went so far as to sue?", "so far north", "also far"}},
-		{"to date", []string{"the largest to date", "To date, who has won most?"}, []string{"Which isotope is used to date the rocks?", "used to date organic remains", "how to date fossils", "to dated"}},
+		{"at the moment", []string{"Who is at the moment king?", "At the moment, who is?"}, []string{"at the moment of impact", "At the moment when he died, who ruled?", "at the moment of truth", "momentous"}},
+		{"so far", []string{"the longest so far", "So far, who has won?", "so far from home it won", "so far built"}, []string{"so far away", "Who went so far as to sue?", "so far north", "also far"}},
+		{"to date", []string{"the largest to date", "To date, who has won most?", "To date it has sold a million.", "To date the band has had ten hits."}, []string{"Which isotope is used to date the rocks?", "used to date organic remains", "how to date fossils", "to dated"}},
 		{"as of", []string{"As of 2023, who leads?", "who leads as of now", "as\u00a0of 2020"}, []string{"was often", "as often", "has of", "as-of", "As. Of all things"}},
 		{"now", []string{"It is now a museum.", "Now extinct, it was a bird.", "now — extinct", "It lives now—in Rome.", "What is now- so?", "now; then", "by now"}, []string{
 			"the now-extinct bird", "the now\u2010extinct bird", "the now\u2011extinct bird", "What do we know?", "snow", "Who directed Apocalypse Now?", "the group NOW was founded", "nowhere",
 		}},
 		{"this year", []string{
-			"Who won this year?", "last season was cold, but last winter was not", "next century", "past decade", "Coming weeks will tell.", "Who won last Sunday's game?",
+			"Who won this year?", "last winter was cold", "Who won last season?", "next season", "next century", "past decade", "Coming weeks will tell.", "Who won last Sunday's game?",
 			"this spring", "Which film won last year's prize?", "It opened last fall.", "LAST YEAR IT RAINED", "this morning", "It is all of this century.",
 		}, []string{
-			"the last year of his life", "The last year of his life", "the next day he left", "this yearling", "last minute", "Who made Last Year at Marienbad?",
+			"the last year of his life", "every last Monday of May", "The last year of his life", "the next day he left", "this yearling", "last minute", "Who made Last Year at Marienbad?",
 			"in the past century", "next-day delivery", "past, year", "this evergreen",
 		}},
 		{"recent", []string{"the most recent one", "Recently, who won?", "the latest", "the newest member", "an upcoming film", "forthcoming"}, []string{"recentness", "Which epoch is also called the Recent?", "lately", "newness"}},
@@ -72,13 +72,13 @@ func TestUnstableLanguage(t *testing.T) {
 		{"reigning", []string{"the reigning champion", "an ongoing war", "the reigning champion of 1974"}, []string{"Who was sovereigning?", "going on"}},
 		{"incumbent", []string{"Who is the incumbent president?", "the incumbent of 5000 days", "Who is incumbent since “1984”?", "the incumbent in the 1990s"}, []string{"Which incumbent lost in 1980?", "In 1980 an incumbent lost.", "the incumbent (1976–80)"}},
 		{"ago", []string{
-			"It was released five years ago.", "a year ago", "An hour ago, who won?", "2 weeks ago", "999 years ago", "two hundred years ago", "a few decades ago", "a couple of centuries ago", "2.5 years ago",
+			"It was released five years ago.", "a year ago", "An hour ago, who won?", "2 weeks ago", "999 years ago", "two hundred years ago", "a few decades ago", "a couple of centuries ago", "2.5 years ago", "five years or so ago",
 			"twenty-five years ago", "５ years ago", "half a century ago", "a year and a half ago", "How many years ago was it?", "10-12 years ago", "5 Years Ago",
 		}, []string{
 			"66 million years ago", "1,500 years ago", "1000 years ago", "10,000 years ago", "65,000,000 years ago", "10–12,000 years ago", "1’500 years ago", "five thousand years ago", "five yearsago",
 			"long ago", "five years. Ago", "a years' agony", "who made Ten Years Ago?",
 		}},
-		{"is due to", []string{"It is set to open in 2030.", "They are expected to win.", "is due to open", "is scheduled to be held", "It's set to close."}, []string{
+		{"is due to", []string{"It is set to open in 2030.", "They are expected to win.", "is due to open", "is scheduled to be held", "It's set to close.", "is not expected to win", "When is the bridge due to open?", "When are the games scheduled to begin?", "is due to be held"}, []string{
 			"was set to open", "is due to the rain", "The poem is set to music.", "is expected too", "dais set to rights"}},
 		{"will be held", []string{
 			"Which city will host the 2032 Olympics?", "It will be held in Rome.", "will be released", "It will take place there.", "Where will the 2032 Olympics be held?", "When will Brisbane host the Games?", "will not be released",
