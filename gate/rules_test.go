@@ -44,7 +44,7 @@ var proofs = map[string]string{
 	"4.10": "TestUnstableLanguage",
 	"4.11": "TestNetworkPhase",
 	"4.12": "TestNetworkPhase",
-	"4.13": "TestNearest TestAsByComparingWithAll TestScopes",
+	"4.13": "TestNovel TestNovelIsNotBesideUnique TestNearest TestAsByComparingWithAll TestScopes",
 
 	"5.1": "TestAcceptKey TestPagesBelongToTheAcceptKey",
 	"5.2": "TestKnownVerdicts",
@@ -55,6 +55,8 @@ var proofs = map[string]string{
 	"6.3": "TestTriviaRows TestStops TestStopsWithoutRejections",
 	"6.4": "TestReviewQueue",
 	"6.5": "TestCorpusIdentity TestStateMayBeDeleted TestTornTails",
+	"6.6": "TestSnapshotsThatAreNotUsed TestSnapshotDecidesNothing TestSnapshotCutAnywhere",
+	"6.7": "TestOlderRecords",
 
 	"7.1": "TestConcurrentCommits TestLargeBatches",
 	"7.2": "TestLockOrder TestLockNamesItsHolder TestPythonsLockIsHonoured TestPythonHonoursOurLock",
@@ -71,12 +73,12 @@ var proofs = map[string]string{
 
 	"9.1": "TestDryRun TestDryRunAfterCrash",
 
-	"10.1": "TestRequest TestTime TestCap",
+	"10.1": "TestRequest TestTime TestTimesOfAnAttempt TestCap TestTurns",
 	"10.2": "TestRefusedAtTheDial TestPublic TestNameThatChangesItsAnswer TestAllowHosts",
-	"10.3": "TestVerdictOfAStatus TestBodies TestRedirects TestRangeIsGivenUp TestSecondAttempt TestTLS TestNames",
+	"10.3": "TestVerdictOfAStatus TestBodies TestRedirects TestRangeIsGivenUp TestSecondAttempt TestTLS TestNames TestWalls TestPagesThatAreNone",
 	"10.4": "TestRetryAfter",
 	"10.5": "TestNetworkPhase",
-	"10.6": "TestReadLive",
+	"10.6": "TestLiveAnswersAreKept",
 	"10.7": "TestPagesBelongToTheAcceptKey",
 
 	"11.1": "TestEveryKindHasASample",
