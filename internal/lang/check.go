@@ -118,7 +118,12 @@ func (l *loader) checkArg(c *dag.Check, b *body, arg dag.CheckArg) {
 		want = expr.WantText
 	case "duration":
 		before := len(b.l.diags)
-		if b.duration(arg.Name); len(b.l.diags) > before {
+		d := b.duration(arg.Name)
+		if len(b.l.diags) > before {
+			return
+		}
+		if d == 0 {
+			b.fail(b.expr(arg.Name).Range(), badDuration, fmt.Sprintf("Nothing is done in no time. Give %s more, such as \"20s\".", arg.Name))
 			return
 		}
 		want = expr.WantText
