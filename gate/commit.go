@@ -195,7 +195,7 @@ func (g *Gate) locked(ctx context.Context, data []string, fill func(*batch) erro
 		return err
 	}
 	g.store.at("locked")
-	sizes, err := g.catchUp(data)
+	sizes, err := g.catchUp()
 	if err != nil {
 		return err
 	}
@@ -206,32 +206,60 @@ func (g *Gate) locked(ctx context.Context, data []string, fill func(*batch) erro
 	return g.write(b, sizes)
 }
 
-// catchUp finishes what was interrupted and reads what others have appended. It
-// gives the size of every file that a batch may write to.
-func (g *Gate) catchUp(data []string) (map[string]int64, error) {
+// catchUp finishes what was interrupted and reads what others have committed. It
+// gives the sizes of the files that a batch builds on, whatever it writes: the
+// chain of the evidence, and the breakers. The others are looked at when it is
+// known that they are written to.
+func (g *Gate) catchUp() (map[string]int64, error) {
+	if err := g.ledger.load(); err != nil {
+		return nil, err
+	}
 	if err := g.store.begin(); err != nil {
 		return nil, err
 	}
 	sizes := map[string]int64{}
-	for _, path := range g.ownLogs() {
+	for _, path := range []string{g.spec.Corpus.Evidence, breakersPath} {
+		if path == breakersPath && g.spec.Breaker == nil {
+			continue
+		}
 		size, err := g.store.settle(path)
 		if err != nil {
 			return nil, err
 		}
 		sizes[path] = size
 	}
-	for _, path := range data {
-		size, err := g.store.settle(path)
-		if err != nil {
-			return nil, &errDataFile{path, err}
+	err := g.ledger.refresh(func(log *rowLog) (int64, error) {
+		if size, ok := sizes[log.path]; ok {
+			return size, nil
 		}
-		sizes[path] = size
-	}
-	err := g.ledger.refresh(func(log *rowLog) (int64, error) { return sizes[log.path], nil })
+		return max(log.read, g.store.known(log.path)), nil
+	})
 	if err == nil {
 		err = g.breaker.refresh(sizes[breakersPath])
 	}
 	return sizes, err
+}
+
+// place says where the rows of a batch belong. Evidence stands before data in the
+// journal as well: whoever reads the files while they are written never sees a
+// record without its evidence.
+func (g *Gate) place(b *batch, sizes map[string]int64) ([]write, error) {
+	var writes []write
+	for _, path := range slices.SortedFunc(maps.Keys(b.writes), g.writeOrder) {
+		size, looked := sizes[path]
+		if !looked {
+			var err error
+			if size, err = g.store.settle(path); err != nil {
+				return nil, &errDataFile{path, err}
+			}
+			sizes[path] = size
+		}
+		writes = append(writes, write{path, size, b.writes[path]})
+	}
+	// Another program may have added to the logs.
+	return writes, g.ledger.refresh(func(log *rowLog) (int64, error) {
+		return max(log.read, sizes[log.path]), nil
+	})
 }
 
 // write commits a batch and takes it into the indexes.
@@ -239,24 +267,22 @@ func (g *Gate) write(b *batch, sizes map[string]int64) error {
 	if len(b.writes) == 0 {
 		return nil
 	}
-	// Evidence before data in the journal as well: whoever reads the files while
-	// they are written never sees a record without its evidence.
-	var writes []write
-	for _, path := range slices.SortedFunc(maps.Keys(b.writes), g.writeOrder) {
-		writes = append(writes, write{path, sizes[path], b.writes[path]})
-	}
-	err := g.store.commit(writes)
+	writes, err := g.place(b, sizes)
 	if err != nil {
+		return err
+	}
+	if err := g.store.commit(writes); err != nil {
 		return err
 	}
 	for number, log := range g.ledger.logs {
 		if log == nil || len(b.writes[log.path]) == 0 {
 			continue
 		}
+		file, off := g.store.targets[log.path].f.identity(), sizes[log.path]
 		if number == evidenceLog {
-			err = g.ledger.wroteEvidence(sizes[log.path], b.evidence)
+			err = g.ledger.wroteEvidence(file, off, b.evidence)
 		} else {
-			err = g.ledger.wrote(uint8(number), sizes[log.path], b.writes[log.path])
+			err = g.ledger.wrote(uint8(number), file, off, b.writes[log.path])
 		}
 		if err != nil {
 			return &errCommitted{err}

@@ -35,6 +35,7 @@ type diskFile interface {
 	size() (int64, error)
 	// named reports whether the path still names this file, and its size if so.
 	named() (size int64, current bool, err error)
+	identity() fileID
 	// reserve takes blocks up to a size that the file will have, where the file
 	// system can, and fails where the disk is full. The file does not change.
 	reserve(size int64) error
@@ -161,6 +162,8 @@ func (f *osFile) size() (int64, error) {
 	}
 	return stat.Size, nil
 }
+
+func (f *osFile) identity() fileID { return f.id }
 
 func (f *osFile) named() (size int64, current bool, err error) {
 	var stat unix.Stat_t

@@ -291,11 +291,11 @@ func (l *ledger) addEvidence(note *evidenceNote, at place) {
 
 // wroteEvidence takes in lines of the evidence that this process has just
 // committed: what they say is known, so they are not read.
-func (l *ledger) wroteEvidence(off int64, notes []evidenceNote) error {
+func (l *ledger) wroteEvidence(file fileID, off int64, notes []evidenceNote) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	log := l.logs[evidenceLog]
-	if err := log.at(l.dir, off); err != nil {
+	if err := log.at(l.dir, file, off); err != nil {
 		return err
 	}
 	for i := range notes {
@@ -312,11 +312,11 @@ func (l *ledger) wroteEvidence(off int64, notes []evidenceNote) error {
 }
 
 // wrote takes in rows that this process has just committed.
-func (l *ledger) wrote(number uint8, off int64, lines []byte) error {
+func (l *ledger) wrote(number uint8, file fileID, off int64, lines []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	log := l.logs[number]
-	if err := log.at(l.dir, off); err != nil {
+	if err := log.at(l.dir, file, off); err != nil {
 		return err
 	}
 	for line := range bytes.Lines(lines) {
@@ -329,9 +329,11 @@ func (l *ledger) wrote(number uint8, off int64, lines []byte) error {
 }
 
 // at opens a log that was written at off, which must be where reading has come to.
-func (log *rowLog) at(dir string, off int64) error {
-	if err := log.open(dir); err != nil {
-		return err
+func (log *rowLog) at(dir string, file fileID, off int64) error {
+	if log.f == nil || log.id != file {
+		if err := log.open(dir); err != nil {
+			return err
+		}
 	}
 	if log.read != off {
 		return fmt.Errorf("%s was read up to byte %d and written at byte %d", log.path, log.read, off)

@@ -37,8 +37,12 @@ type locker struct {
 // close it some time.
 type lockFile struct {
 	*os.File
-	id fileID
+	id        fileID
+	signed    time.Time // when this process signed it last, and with what
+	signature string
 }
+
+const signatureSize = 256
 
 // maxLockFiles bounds the lock files that are kept open between two commits.
 const maxLockFiles = 128
@@ -64,7 +68,7 @@ func (l *locker) Lock(ctx context.Context) (*heldState, error) {
 	}
 	// Only here: whoever is at a bucket holds the state as well, and who waits for
 	// both, waits for the state.
-	l.sign(l.files[l.state].File)
+	l.sign(l.files[l.state])
 	l.held = &heldState{l: l}
 	return l.held, nil
 }
@@ -188,7 +192,7 @@ func (l *locker) open(path string, mkdir bool) (*lockFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.files[path] = &lockFile{f, known.id}
+	l.files[path] = &lockFile{File: f, id: known.id}
 	return l.files[path], nil
 }
 
@@ -199,15 +203,26 @@ type signature struct {
 	Since time.Time `json:"since"`
 }
 
+// resign is how old a signature may become while its process takes the lock again
+// and again, as it does with each commit; writing costs more than reading.
+const resign = time.Second
+
 // sign writes who holds the lock into its file, always in as many bytes, so that
 // the file does not change its size. It is a courtesy: an error changes nothing.
-func (l *locker) sign(f *os.File) {
-	text, err := json.Marshal(signature{os.Getpid(), l.host, l.now().UTC().Truncate(time.Millisecond)})
-	if err != nil || len(text) > 255 {
+func (l *locker) sign(f *lockFile) {
+	now := l.now()
+	if age := now.Sub(f.signed); age >= 0 && age < resign {
+		var have [signatureSize]byte
+		if n, _ := f.ReadAt(have[:], 0); string(have[:n]) == f.signature {
+			return
+		}
+	}
+	text, err := json.Marshal(signature{os.Getpid(), l.host, now.UTC().Truncate(time.Millisecond)})
+	if err != nil || len(text) >= signatureSize {
 		return
 	}
-	line := append(slices.Grow(text, 256), strings.Repeat(" ", 255-len(text))...)
-	_, _ = f.WriteAt(append(line, '\n'), 0)
+	f.signed, f.signature = now, string(text)+strings.Repeat(" ", signatureSize-1-len(text))+"\n"
+	_, _ = f.WriteAt([]byte(f.signature), 0)
 }
 
 // lockTimeout says who holds a lock that did not come.
@@ -226,7 +241,7 @@ func (e *lockTimeout) Error() string {
 func describeHolder(f *os.File) string {
 	pid, known := kernelHolder(f)
 	var signed signature
-	text := make([]byte, 256)
+	text := make([]byte, signatureSize)
 	n, _ := f.ReadAt(text, 0)
 	if json.Unmarshal(text[:n], &signed) == nil && signed.PID != 0 && (!known || pid == signed.PID) {
 		return fmt.Sprintf("held by process %d on %s since %s", signed.PID, signed.Host, signed.Since.Format(time.RFC3339))

@@ -183,6 +183,7 @@ func (f *modelFile) sync() error {
 
 func (f *modelFile) size() (int64, error) { return int64(len(f.live)), nil }
 func (f *modelFile) reserve(int64) error  { return nil }
+func (f *modelFile) identity() fileID     { return fileID{ino: f.ino} }
 func (f *modelFile) Close() error         { return nil }
 
 func (f *modelFile) named() (int64, bool, error) {

@@ -319,10 +319,9 @@ func (s *store) redoWrite(w write, synced bool) (wrote bool, err error) {
 // error only means that its writes are made later (errCommitted).
 func (s *store) commit(writes []write) error {
 	for _, w := range writes {
-		// Made only where nothing was: written at its offset, a row in a new file
-		// would stand behind a hole. The blocks are taken before anything is promised,
-		// so that a disk that fills up says so now.
-		t, _, err := s.target(w.path, w.off == 0)
+		// The blocks are taken before anything is promised, so that a disk that fills
+		// up says so now.
+		t, err := s.settled(w)
 		if err == nil {
 			err = t.f.reserve(w.end())
 		}
@@ -375,6 +374,20 @@ func (s *store) commit(writes []write) error {
 		s.at("written")
 	}
 	return nil
+}
+
+// settled gives the file of a write that settle has looked at for this batch. It is
+// made only where nothing was: written at its offset, a row in a new file would
+// stand behind a hole.
+func (s *store) settled(w write) (*target, error) {
+	if t := s.targets[w.path]; t != nil {
+		return t, nil
+	}
+	t, size, err := s.target(w.path, w.off == 0)
+	if err == nil && size != w.off {
+		err = &errEdited{w.path, fmt.Sprintf("it had %d bytes and has %d", w.off, size)}
+	}
+	return t, err
 }
 
 // makeRoom gives the journal blocks up to an offset. They are written as zeros and

@@ -65,6 +65,15 @@ func (s *store) target(name string, create bool) (t *target, size int64, err err
 	return t, size, err
 }
 
+// known is how far the gate has written a file, by this process's or the last
+// checkpoint's word.
+func (s *store) known(name string) int64 {
+	if t := s.targets[name]; t != nil {
+		return t.size
+	}
+	return s.files[name].Size
+}
+
 // knows reports whether the gate has written to a file, by this process's or the
 // last checkpoint's word.
 func (s *store) knows(name string) bool {
