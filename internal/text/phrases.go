@@ -12,7 +12,8 @@ import (
 //	{
 //	  "sets": {
 //	    "unit": ["day", "days", "week", "weeks"],
-//	    "few":  ["a", "two", "a couple of", "{1-999}"]
+//	    "few":  ["a", "two", "a couple of", "{1-999}"],
+//	    "role": ["president", "champion", "name"]
 //	  },
 //	  "rules": [
 //	    "right now",
@@ -100,7 +101,11 @@ func (r *Rules) Find(s string) (Match, bool) {
 	if f == nil {
 		f = &finder{rules: r}
 	}
-	defer r.finders.Put(f)
+	defer func() {
+		if cap(f.in.tokens) <= 1024 { // the room for a long text is not kept
+			r.finders.Put(f)
+		}
+	}()
 	f.in = read(s, f.in.tokens[:0])
 	clear(f.excused)
 	for i := range f.in.tokens {
