@@ -304,8 +304,10 @@ func (j *judgement) triage() (dag.Triage, *dag.Finding) {
 }
 
 // undecidedParks reports whether a check could not tell and such items are parked.
+// One that is refused whatever that check would have said is refused: it would be
+// parked by every run anew.
 func (j *judgement) undecidedParks() (string, bool) {
-	if j.g.spec.Undecided != "parked" {
+	if triage, _ := j.triage(); j.g.spec.Undecided != "parked" || triage.Severity() > dag.Review.Severity() {
 		return "", false
 	}
 	for _, done := range j.states {

@@ -368,3 +368,26 @@ func TestNetworkPhase(t *testing.T) {
 		})
 	}
 }
+
+// With undecided = "parked", what could not be told parks an item that might still
+// enter the corpus, and none that is refused for another reason.
+func TestUndecidedPages(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		urls []string
+		end  dag.End // empty: parked
+	}{
+		{"blocked", []string{"http://blocked.org/", "http://live.org/"}, ""},
+		{"blocked, and another is dead", []string{"http://blocked.org/", "http://dead.org/"}, dag.Rejected},
+	} {
+		blocked := livePages()
+		blocked.Args["blocked"] = val("undecided")
+		quote := &dag.Check{Kind: "quoted", Code: "R_QUOTE", Args: map[string]dag.Expr{"sources": val([]source{{URL: "http://blocked.org/", Quote: "Mehmed II"}})}}
+		o, spec := withPages(t, t.TempDir(), pageTable(someWeb), blocked, quote)
+		spec.Undecided = "parked"
+		v := judge(t, mustOpen(t, o), withURLs("one", tt.urls...))[0]
+		if (v.Err != nil) != (tt.end == "") || v.End != tt.end {
+			t.Errorf("%s: %s %v", tt.name, v.End, v.Err)
+		}
+	}
+}
