@@ -134,12 +134,16 @@ type facts struct {
 	unmendable   bool // the identity is of another version, or cannot be read
 }
 
-// runAudit is called with the corpus locked.
-func runAudit(ctx context.Context, o Options) (*audit, error) {
-	a := &audit{
+func newAudit(ctx context.Context, o Options) *audit {
+	return &audit{
 		ctx: ctx, o: o, d: osDisk{o.Dir}, told: map[telling]int{}, last: map[telling]int{},
 		pending: map[string][]write{}, diffs: map[string]*dataDiff{}, logs: map[string]*logSeen{},
 	}
+}
+
+// runAudit is called with the corpus locked.
+func runAudit(ctx context.Context, o Options) (*audit, error) {
+	a := newAudit(ctx, o)
 	for _, step := range []func() error{
 		a.readIdentity, a.readState, a.readJournal, a.readEvidence, a.readData, a.readLogs, a.compareStates, a.leftovers,
 	} {

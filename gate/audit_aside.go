@@ -128,3 +128,37 @@ func (a *audit) hintMissing(run []uint32) string {
 	}
 	return "`penstock audit --repair` puts them back from " + strings.Join(at, " and ")
 }
+
+// evidenceIsWhole reports whether no row of the evidence can be missing. Only then
+// is a record without evidence one that the gate did not accept.
+func (a *audit) evidenceIsWhole() bool {
+	e, name := &a.evidence, a.o.Gate.Corpus.Evidence
+	if a.faulty(name) || e.broken || e.gone || e.short {
+		return false
+	}
+	left, ok := a.state.Files[name]
+	if !a.haveState || !ok {
+		return false
+	}
+	if _, ok := a.state.Seals[name].sum(); ok {
+		return e.sealed
+	}
+	v, err := a.view(name)
+	if err != nil {
+		return false
+	}
+	defer v.close()
+	tail, err := tailAt(v, left.Size)
+	return err == nil && tail.String() == left.Tail
+}
+
+// hintForeign says what to do about lines that the gate did not accept.
+func (a *audit) hintForeign() string {
+	switch {
+	case a.evidence.broken || len(a.evidence.changed) > 0:
+		return "mend the evidence first: what is wrong there decides what is wrong here"
+	case !a.evidenceIsWhole():
+		return "move the line elsewhere by hand: without the last checkpoint it cannot be told whether the evidence is whole, so a repair leaves it"
+	}
+	return hintForeign
+}

@@ -148,6 +148,8 @@ type dataDiff struct {
 	rows   []uint32       // the entries of its evidence, in order
 	global map[key]uint32 // of all files, by digest
 
+	hintForeign string
+
 	gone    bool
 	utf16   bool // nothing else is known of it
 	size    int64
@@ -371,6 +373,7 @@ func (d *dataDiff) tell() error {
 	d.forms.flush(a, d.name)
 	d.tellOrder()
 	d.neighbours()
+	d.hintForeign = a.hintForeign()
 	orphans := 0
 	for at := range d.lines {
 		d.tellLine(at, names, &orphans)

@@ -34,17 +34,17 @@ func (d *dataDiff) tellLine(at int, names lineNames, orphans *int) {
 			return
 		}
 		if entry, ok := d.sameID(id); ok {
-			a.fault("foreign", d.name, n, hintForeign, "the line is a second record with the id %s, which the gate did not accept (evidence line %d is of line %d)",
+			a.fault("foreign", d.name, n, d.hintForeign, "the line is a second record with the id %s, which the gate did not accept (evidence line %d is of line %d)",
 				id, a.evidence.rows.at(int(entry)).line, d.lines[d.found[entry]].n)
 			return
 		}
-		a.fault("foreign", d.name, n, hintForeign, "the record %s has no evidence: the gate did not accept it", id)
+		a.fault("foreign", d.name, n, d.hintForeign, "the record %s has no evidence: the gate did not accept it", id)
 	case isNoRecord:
 		what := names.strange[at]
 		if what == "" {
 			what = "the line is no object with an id"
 		}
-		a.fault("no record", d.name, n, hintForeign, "%s", what)
+		a.fault("no record", d.name, n, d.hintForeign, "%s", what)
 	}
 }
 

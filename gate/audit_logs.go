@@ -18,6 +18,7 @@ type logSeen struct {
 	name     string
 	sealed   bool // its first bytes are those of the last checkpoint
 	torn     bool
+	conflict bool
 	moveable map[int]bool // lines that are no rows, or are rows a second time
 	forms    spans
 }
@@ -38,7 +39,7 @@ func (a *audit) readLogs() error {
 		if log.name == "" {
 			continue
 		}
-		r := &logReader{a: a, name: log.name, row: log.row, seen: map[key]int{}, breakers: map[string]breakerRow{}}
+		r := &logReader{a: a, name: log.name, row: log.row, seen: map[key]verdictAt{}, breakers: map[string]breakerRow{}}
 		if err := r.read(); err != nil {
 			return err
 		}
@@ -47,12 +48,18 @@ func (a *audit) readLogs() error {
 	return nil
 }
 
+// verdictAt is where a verdict is recorded, and the first half of its row's digest.
+type verdictAt struct {
+	line int
+	row  key
+}
+
 type logReader struct {
 	a        *audit
 	name     string
 	row      func(*logReader, *unit) (what string)
 	rows     int
-	seen     map[key]int // lines, by accept key
+	seen     map[key]verdictAt // by accept key
 	breakers map[string]breakerRow
 }
 
@@ -102,6 +109,7 @@ func (r *logReader) read() error {
 	if err != nil {
 		return err
 	}
+	log.conflict = len(x.conflicts) > 0
 	for _, c := range x.conflicts {
 		a.fault("conflict", r.name, c[0], hintConflict, "lines %d to %d are a merge that was not resolved", c[0], c[1])
 	}
@@ -133,12 +141,17 @@ func (r *logReader) decide(u *unit) (row decisionRow, what string) {
 	if row.Anew {
 		return row, ""
 	}
-	if earlier := r.seen[k]; earlier > 0 {
-		r.a.fault("again", r.name, u.n, hintRepair, "the verdict on %s is recorded in line %d already", row.Item, earlier)
+	digest := dag.Sum(u.text)
+	sum := key(digest[:16])
+	switch earlier := r.seen[k]; {
+	case earlier.line == 0:
+		r.seen[k] = verdictAt{u.n, sum}
+	case earlier.row == sum:
+		r.a.fault("again", r.name, u.n, hintRepair, "the verdict on %s is recorded in line %d already", row.Item, earlier.line)
 		r.a.logs[r.name].moveable[u.n] = true
-		return row, ""
+	default:
+		r.a.fault("other", r.name, u.n, hintCopy, "the verdict on %s is recorded in line %d already, and otherwise", row.Item, earlier.line)
 	}
-	r.seen[k] = u.n
 	return row, ""
 }
 
@@ -146,7 +159,7 @@ func (r *logReader) decide(u *unit) (row decisionRow, what string) {
 func (r *logReader) queued(u *unit) string {
 	row, what := r.decide(u)
 	if what == "" && row.ID != "r-"+row.AcceptKey[:12] {
-		return "the row has the id " + row.ID + ", which is not that of its verdict"
+		r.a.fault("id", r.name, u.n, hintCopy, "the row has the id %s, which is not that of its verdict, r-%s", row.ID, row.AcceptKey[:12])
 	}
 	return what
 }

@@ -53,6 +53,9 @@ func (a *audit) readJournal() error {
 	batches, missing := 0, map[string]bool{}
 	var first write
 	err := eachPending(a.d, func(r record) {
+		if a.haveState && r.epoch < a.state.Epoch {
+			return // the last checkpoint has them in their files
+		}
 		waits := false
 		for _, w := range r.writes {
 			a.pending[w.path] = append(a.pending[w.path], w)

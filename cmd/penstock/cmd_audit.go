@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -10,21 +11,37 @@ import (
 )
 
 func (c *command) auditCommand() *cobra.Command {
-	return &cobra.Command{
+	var repair bool
+	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Compare the corpus with its evidence",
-		Long:  "Check the corpus against what the gate promised: the chain of the evidence, every record against\nits evidence and its digest, duplicates, orphans and torn tails. Nothing is mended. Exit 5 where a\nfault is found.",
-		Args:  noArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.audit(cmd.Context()) },
+		Short: "Compare the corpus with its evidence, and mend it",
+		Long: `Check the corpus against what the gate promised: the chain of the evidence, every record against
+its evidence and its digest, their order, duplicates, orphans, torn tails, and every other row
+that the gate has written. Each fault is told with its file and line and with what to do. Nothing is
+mended.
+
+With --repair what can be proven is mended, and what was done is told: the journal is finished,
+rows are put back as they were written and where they stood, what the gate did not accept is moved
+to a file beside (FILE.aside, FILE.torn). Nothing is deleted. What cannot be proven is left.
+
+Exit 5 where a fault is found, or left.`,
+		Args: noArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.audit(cmd.Context(), repair) },
 	}
+	cmd.Flags().BoolVar(&repair, "repair", false, "mend what can be proven, and delete nothing")
+	return cmd
 }
 
-func (c *command) audit(ctx context.Context) error {
+func (c *command) audit(ctx context.Context, repair bool) error {
 	o, err := c.gateOptions(ctx)
 	if err != nil {
 		return err
 	}
-	found, err := gate.Audit(ctx, o)
+	look := gate.Audit
+	if repair {
+		look = gate.RepairCorpus
+	}
+	found, err := look(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -45,14 +62,26 @@ func (c *command) printAudit(found gate.Report) error {
 			Audit   gate.Report `json:"audit"`
 		}{1, found})
 	}
+	repairs, faults := 0, 0
+	for _, r := range found.Repairs {
+		p.Line("mended: %s", r)
+		repairs += 1 + r.More
+	}
 	for _, f := range found.Faults {
 		p.Line("%s", f)
-		if f.Hint != "" {
-			p.Line("  %s", f.Hint)
-		}
+		p.Line("  %s", f.Hint)
+		faults += 1 + f.More
 	}
-	p.Line("%s, %s, %s: %s", count(found.Records, "record", "records"), count(found.Evidence, "row of evidence", "rows of evidence"),
-		count(found.Rejections, "rejection", "rejections"), count(len(found.Faults), "fault", "faults"))
+	for _, f := range found.Notes {
+		p.Line("note: %s", f)
+		p.Line("  %s", f.Hint)
+	}
+	line := fmt.Sprintf("%s, %s, %s: ", count(found.Records, "record", "records"), count(found.Evidence, "row of evidence", "rows of evidence"),
+		count(found.Rejections, "rejection", "rejections"))
+	if repairs > 0 {
+		line += count(repairs, "repair", "repairs") + ", "
+	}
+	p.Line("%s%s", line, count(faults, "fault", "faults"))
 	return nil
 }
 
