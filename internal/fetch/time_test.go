@@ -3,9 +3,11 @@ package fetch
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -86,6 +88,47 @@ func TestTimesOfAnAttempt(t *testing.T) {
 					t.Errorf("%+v after %s an attempt; want live %v, silent %v after %s", page, took, tt.live, tt.silent, tt.each)
 				}
 				_ = c.Close()
+			})
+		})
+	}
+}
+
+// TestAddressesShareTheTime: one that swallows packets leaves the others some, and
+// of very many only the first are tried.
+func TestAddressesShareTheTime(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		addresses int
+		answers   int // which of them, from 0
+		live      bool
+		after     time.Duration
+	}{
+		{"the second of two", 2, 1, true, 2500 * time.Millisecond},
+		{"the third of four", 4, 2, true, 2500 * time.Millisecond},
+		{"the last that is tried", 20, 7, true, 4375 * time.Millisecond},
+		{"one that is not tried", 20, 8, false, 15 * time.Second},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var addrs []string
+				for i := range tt.addresses {
+					addrs = append(addrs, fmt.Sprintf("93.184.216.%d", i))
+				}
+				c, n := answering([]byte("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nhere"))
+				n.answers["a.example"] = []string{strings.Join(addrs, " ")}
+				dial := c.dial
+				c.dial = func(ctx context.Context, d *net.Dialer, address string) (net.Conn, error) {
+					if address == fmt.Sprintf("93.184.216.%d:80", tt.answers) {
+						return dial(ctx, d, address)
+					}
+					<-ctx.Done()
+					return nil, ctx.Err()
+				}
+				began := time.Now()
+				page, err := c.Read(t.Context(), "http://a.example/x", 0)
+				if took := time.Since(began); err != nil || (page.Verdict == dag.PageLive) != tt.live || took != tt.after {
+					t.Errorf("%+v, %v after %s; want live %v after %s", page, err, took, tt.live, tt.after)
+				}
 			})
 		})
 	}

@@ -145,6 +145,23 @@ func TestRangeIsGivenUp(t *testing.T) {
 	}
 }
 
+// TestDigestOfTheLastAnswer: what an earlier answer held is no evidence of the last.
+func TestDigestOfTheLastAnswer(t *testing.T) {
+	var s *site
+	s = newSite(t, func(w http.ResponseWriter, _ *http.Request) {
+		if len(s.requests()) == 1 {
+			w.WriteHeader(503)
+			_, _ = io.WriteString(w, "busy")
+			return
+		}
+		w.WriteHeader(204)
+	})
+	r := newRig(t, Options{AllowHosts: []string{s.host}})
+	if page := r.read(t, s.URL); page.Status != 204 || page.Digest != "" || page.Attempts != 2 {
+		t.Errorf("%+v", page)
+	}
+}
+
 func TestRetryAfter(t *testing.T) {
 	at := func(d time.Duration) string { return start.Add(d).UTC().Format(http.TimeFormat) }
 	for _, tt := range []struct{ name, value, waits string }{

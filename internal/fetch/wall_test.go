@@ -46,6 +46,7 @@ func TestWalls(t *testing.T) {
 		{"a song of that name", 200, "", htmlPage("<title>Just a Moment</title>", article), dag.PageLive, ""},
 		{"about captchas", 200, "", htmlPage("<title>CAPTCHA</title>", article), dag.PageLive, ""},
 		{"a form with a captcha", 200, "", htmlPage("<title>Contact</title>", `<p>Write to us</p><div class="g-recaptcha"></div>`), dag.PageLive, ""},
+		{"an article with comments", 200, "", htmlPage("<title>x</title>", article[:900]+`</p><p>Are you human?</p><div class="g-recaptcha"></div>`), dag.PageLive, ""},
 		{"a page that is watched", 200, "", htmlPage("<title>x</title>", `<script src="/cdn-cgi/challenge-platform/scripts/jsd/main.js"></script>words`), dag.PageLive, ""},
 		{"a title that says more", 200, "", htmlPage("<title>Just a moment of your time</title>", "words"), dag.PageLive, ""},
 		{"in plain text", 200, "Content-Type: text/plain", "<title>Just a moment...</title>", dag.PageLive, ""},
