@@ -13,7 +13,9 @@ import (
 
 // TestPage is a whole row of evidence.
 func TestPage(t *testing.T) {
-	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<title>A &amp; B</title><p>one<p>two") })
+	s := newSite(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "<title>A &amp; B</title><p>one<p>two")
+	})
 	r := newRig(t, Options{AllowHosts: []string{s.host}})
 	want := &dag.Page{
 		URL:      s.URL + "/a",

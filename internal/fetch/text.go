@@ -263,7 +263,7 @@ func (p *printer) text(s string, own bool) {
 		p.out.WriteRune(r)
 		if own && unicode.IsLetter(r) {
 			p.own++
-			if unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai) {
+			if r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai) {
 				p.own += 2
 			}
 		}
