@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -27,11 +29,12 @@ const (
 	childDir   = "GATE_TEST_DIR"
 	childPoint = "GATE_TEST_POINT" // "committed:2" is the second time it comes there
 	childOrder = "GATE_TEST_ORDER" // seed of the order of the items
+	childWork  = "GATE_TEST_WORK"  // which items
 )
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(childDir); dir != "" {
-		if err := child(dir, os.Getenv(childPoint), os.Getenv(childOrder)); err != nil {
+		if err := child(dir, os.Getenv(childPoint), os.Getenv(childOrder), crashWorks[os.Getenv(childWork)]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -40,10 +43,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-const (
-	crashItems     = 48
-	crashQuestions = 36 // so 12 items ask what another has asked
-	crashStops     = 6
+// crashWork are the items that a process judges. Of the items, those beyond the
+// questions ask what another has asked; the stops were stopped by a route.
+type crashWork struct {
+	name                    string
+	items, questions, stops int
+	every                   int // batches between two checkpoints
+}
+
+var (
+	crashSmall = crashWork{"", 48, 36, 6, 3}
+	crashLarge = crashWork{"large", 1500, 1200, 100, 7}
+	crashWorks = map[string]crashWork{"": crashSmall, "large": crashLarge}
 )
 
 func crashGate() *dag.Gate {
@@ -52,17 +63,18 @@ func crashGate() *dag.Gate {
 	return g
 }
 
-func crashCandidate(i int) *Candidate {
+func (w crashWork) candidate(i int) *Candidate {
 	bucket := []string{"history/easy", "music/hard", "art/easy"}[i%3]
-	c := cardCandidate(fmt.Sprintf("item/%d", i), bucket, fmt.Sprintf(`{"q": "Question %d?", "n": %d}`, i%crashQuestions, i))
-	if i >= crashItems {
-		c.Stop = &Stop{End: dag.Rejected, Code: "R_STOP", Stage: "verifier", Pass: 1, Item: dag.Sum([]byte{byte(i)})}
+	c := cardCandidate(fmt.Sprintf("item/%d", i), bucket, fmt.Sprintf(`{"q": "Question %d?", "n": %d}`, i%w.questions, i))
+	if i >= w.items {
+		c.Stop = &Stop{End: dag.Rejected, Code: "R_STOP", Stage: "verifier", Pass: 1, Item: dag.Sum([]byte(fmt.Sprint(i)))}
 	}
 	return c
 }
 
-// child judges every item, in batches of five, and dies where it is told to.
-func child(dir, point, order string) error {
+// child judges every item, in batches of five, and dies where it is told to. It
+// prints a line before the first batch and after each.
+func child(dir, point, order string, work crashWork) error {
 	name, nth, _ := strings.Cut(point, ":")
 	left, _ := strconv.Atoi(nth)
 	at := func(here string) {
@@ -79,13 +91,14 @@ func child(dir, point, order string) error {
 	if err != nil {
 		return err
 	}
-	g.store.every = 3
+	g.store.every = work.every
+	fmt.Println("open")
 	seed, _ := strconv.ParseUint(order, 10, 64)
-	items := rand.New(rand.NewPCG(seed, 1)).Perm(crashItems + crashStops)
+	items := rand.New(rand.NewPCG(seed, 1)).Perm(work.items + work.stops)
 	for batch := range slices.Chunk(items, 5) {
 		evals := make([]*Evaluation, len(batch))
 		for i, item := range batch {
-			evals[i] = g.Evaluate(ctx, crashCandidate(item))
+			evals[i] = g.Evaluate(ctx, work.candidate(item))
 		}
 		verdicts, err := g.Commit(ctx, evals)
 		if err != nil {
@@ -96,14 +109,20 @@ func child(dir, point, order string) error {
 				return v.Err
 			}
 		}
+		fmt.Println("committed")
 	}
 	return g.Close()
 }
 
+func childCommand(dir, point string, order int, work crashWork) *exec.Cmd {
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childDir+"="+dir, childPoint+"="+point, childOrder+"="+strconv.Itoa(order), childWork+"="+work.name)
+	return cmd
+}
+
 func startChild(t *testing.T, dir, point string, order int) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childDir+"="+dir, childPoint+"="+point, childOrder+"="+strconv.Itoa(order))
+	cmd := childCommand(dir, point, order, crashSmall)
 	out := new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
@@ -123,12 +142,21 @@ func killed(err error) bool {
 
 // finish lets a process end its work undisturbed, and checks what is there: every
 // question accepted once, every item judged once, the audit clean.
-func finish(t *testing.T, dir string) {
+func (w crashWork) finish(t *testing.T, dir string) {
 	t.Helper()
-	cmd, out := startChild(t, dir, "", 99)
-	if err := cmd.Wait(); err != nil {
+	if out, err := childCommand(dir, "", 99, w).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
+	w.check(t, dir)
+}
+
+func finish(t *testing.T, dir string) {
+	t.Helper()
+	crashSmall.finish(t, dir)
+}
+
+func (w crashWork) check(t *testing.T, dir string) {
+	t.Helper()
 	report, err := Audit(context.Background(), Options{Dir: dir, Gate: crashGate()})
 	if err != nil {
 		t.Fatal(err)
@@ -136,10 +164,10 @@ func finish(t *testing.T, dir string) {
 	for _, fault := range report.Faults {
 		t.Errorf("audit: %s", fault)
 	}
-	if report.Records != crashQuestions || report.Evidence != crashQuestions {
-		t.Errorf("%d records and %d rows of evidence for %d questions", report.Records, report.Evidence, crashQuestions)
+	if report.Records != w.questions || report.Evidence != w.questions {
+		t.Errorf("%d records and %d rows of evidence for %d questions", report.Records, report.Evidence, w.questions)
 	}
-	if want := crashItems - crashQuestions + crashStops; report.Rejections != want {
+	if want := w.items - w.questions + w.stops; report.Rejections != want {
 		t.Errorf("%d rejections, want %d", report.Rejections, want)
 	}
 	judged := map[string]int{}
@@ -159,14 +187,14 @@ func finish(t *testing.T, dir string) {
 			t.Errorf("%s has %d verdicts", item, n)
 		}
 	}
-	if len(judged) != crashItems+crashStops {
+	if len(judged) != w.items+w.stops {
 		t.Errorf("%d items are judged", len(judged))
 	}
 	counted := 0
 	for _, state := range breakerStates(t, dir) {
 		counted += state.Accepted + state.Stopped
 	}
-	if counted != crashItems+crashStops {
+	if counted != w.items+w.stops {
 		t.Errorf("the breakers counted %d ends", counted)
 	}
 }
@@ -181,8 +209,11 @@ func breakerStates(t *testing.T, dir string) []Breaker {
 }
 
 func TestKillAtEveryNamedPoint(t *testing.T) {
-	for _, point := range []string{"locked", "begun", "journaled", "committed", "written", "synced", "state", "emptied"} {
-		for _, nth := range []int{1, 2, 4} {
+	for point, times := range map[string][]int{
+		"locked": {1, 2, 4}, "room": {1}, "begun": {1, 2, 4}, "journaled": {1, 2, 4}, "committed": {1, 2, 4}, "written": {1, 2, 4},
+		"synced": {1, 2, 4}, "state": {1, 2, 4}, "emptied": {1, 2, 4},
+	} {
+		for _, nth := range times {
 			t.Run(fmt.Sprintf("%s:%d", point, nth), func(t *testing.T) {
 				t.Parallel()
 				dir := t.TempDir()
@@ -209,42 +240,62 @@ func TestKillInRecovery(t *testing.T) {
 			if err := cmd.Wait(); !killed(err) {
 				t.Fatalf("the second process did not die in its recovery: %v\n%s", err, out)
 			}
-			finish(t, dir)
+			crashSmall.finish(t, dir)
 		})
 	}
 }
 
+// Four processes are at the same corpus all the time, each is killed at a random
+// moment of its work and another takes its place, 200 times.
 func TestKillFourProcessesAtRandom(t *testing.T) {
-	rounds := 6
+	kills := 200
 	if testing.Short() {
-		rounds = 2
+		kills = 20
 	}
-	for round := range rounds {
-		t.Run(strconv.Itoa(round), func(t *testing.T) {
-			dir := t.TempDir()
-			random := rand.New(rand.NewPCG(uint64(round), 7))
-			for wave := range 3 {
-				type running struct {
-					cmd  *exec.Cmd
-					out  *bytes.Buffer
-					kill *time.Timer
-				}
-				var all []running
-				for i := range 4 {
-					cmd, out := startChild(t, dir, "", wave*4+i)
-					kill := time.AfterFunc(time.Duration(random.IntN(200))*time.Millisecond, func() { _ = cmd.Process.Kill() })
-					all = append(all, running{cmd, out, kill})
-				}
-				for _, r := range all {
-					if err := r.cmd.Wait(); err != nil && !killed(err) {
-						t.Errorf("%v\n%s", err, r.out)
-					}
-					r.kill.Stop()
+	dir := t.TempDir()
+	var wg sync.WaitGroup
+	for lane := range 4 {
+		random := rand.New(rand.NewPCG(uint64(lane), 7))
+		wg.Go(func() {
+			for n := range kills / 4 {
+				if err := killAtRandom(dir, lane*1000+n, random); err != nil {
+					t.Error(err)
+					return
 				}
 			}
-			finish(t, dir)
 		})
 	}
+	wg.Wait()
+	crashLarge.finish(t, dir)
+}
+
+// killAtRandom lets a process come to a random batch, and kills it a random time
+// later, up to about that of two commits. Where it comes to its end before, nothing is lost.
+func killAtRandom(dir string, order int, random *rand.Rand) error {
+	cmd := childCommand(dir, "", order, crashLarge)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	complaint := new(bytes.Buffer)
+	cmd.Stderr = complaint
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	lines := bufio.NewScanner(out)
+	for range random.IntN(8) {
+		if !lines.Scan() {
+			break
+		}
+	}
+	time.Sleep(time.Duration(random.IntN(3000)) * time.Microsecond)
+	_ = cmd.Process.Kill()
+	for lines.Scan() { // until the pipe is closed
+	}
+	if err := cmd.Wait(); err != nil && !killed(err) {
+		return fmt.Errorf("%w\n%s", err, complaint)
+	}
+	return nil
 }
 
 func TestFourProcessesAtOnce(t *testing.T) {
@@ -275,8 +326,8 @@ func TestDryRunAfterCrash(t *testing.T) {
 	o.Pipeline, o.DryRun = "crash", true
 	g := mustOpen(t, o)
 	known := 0
-	for i := range crashItems + crashStops {
-		if judge(t, g, crashCandidate(i))[0].Known {
+	for i := range crashSmall.items + crashSmall.stops {
+		if judge(t, g, crashSmall.candidate(i))[0].Known {
 			known++
 		}
 	}

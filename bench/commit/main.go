@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -165,7 +164,7 @@ func (b *bench) evaluate(n int) error {
 		}
 		b.evals = append(b.evals, e)
 	}
-	runtime.GC() // not in what is measured next
+
 	return nil
 }
 
