@@ -48,6 +48,8 @@ func TestUnrelatedByFinalURL(t *testing.T) {
 		{"nobody asks for pages", []string{"http://short.one/to/www.nps.gov", "http://short.two/to/www.nps.gov"}, nil, "", ""},
 		{"in declared order before what fails behind it", []string{"http://short.one/to/www.nps.gov", "http://www.nps.gov/ok"}, []*dag.Check{livePages(), never},
 			"R_SRC_LAUNDER R_QUOTE", "the sources lead to one domain, nps.gov, at least 2 domains are asked for"},
+		{"in declared order before what failed before it", []string{"http://short.one/to/www.nps.gov", "http://www.nps.gov/ok"}, []*dag.Check{never, livePages()},
+			"R_SRC_LAUNDER R_QUOTE", "the sources lead to one domain, nps.gov, at least 2 domains are asked for"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

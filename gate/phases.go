@@ -3,6 +3,7 @@ package gate
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/penstock-run/penstock/dag"
 )
@@ -89,7 +90,7 @@ func (j *judgement) judge(ctx context.Context, check *check) (r result, err erro
 }
 
 // again asks the checks that held once more, now that pages were read. What one
-// comes to now takes the place of what it came to before.
+// comes to now takes the place of what it came to before, in its declared order.
 func (j *judgement) again() (ended bool, err error) {
 	for i, done := range j.states {
 		check, ok := done.check.run.(againChecker)
@@ -100,9 +101,12 @@ func (j *judgement) again() (ended bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		r = sound(r)
-		j.set(i, done.check, r)
-		ended = ended || done.check.ended(r)
+		j.states[i].result = sound(r)
+		ended = ended || done.check.ended(j.states[i].result)
+	}
+	j.findings, j.details, j.message = slices.Clone(j.c.Findings), nil, ""
+	for i, done := range j.states {
+		j.set(i, done.check, done.result)
 	}
 	return ended, nil
 }
