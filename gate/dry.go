@@ -47,10 +47,16 @@ func (b *batch) takeRows(w write) error {
 				b.uniques[k] = row.ID
 			}
 		}
-		if row.AcceptKey != "" {
-			if err := b.shelve(row.ID, row.Novel); err != nil {
-				return err
-			}
+		if row.AcceptKey == "" {
+			continue
+		}
+		// What is in its file has been read, and its texts with it.
+		read, err := b.g.ledger.record(row.ID, keyOf(row.ID))
+		if err == nil && read == nil {
+			err = b.shelve(row.ID, row.Novel)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil

@@ -345,3 +345,43 @@ func TestNovelWhereItDoesNotApply(t *testing.T) {
 		t.Errorf("the second row is %s", row)
 	}
 }
+
+// TestNovelDryRunAfterCrash: a dry run compares with what a dead process committed,
+// whether it stands in its file or only in the journal.
+func TestNovelDryRunAfterCrash(t *testing.T) {
+	for _, tt := range []struct {
+		point, want string
+		older       bool // the dead process's gate had no check "novel"
+	}{
+		{"committed:1", "R_DUP_NEAR", false},
+		{"written:2", "R_DUP_NEAR", false},
+		{"written:2", "R_DUP_NEAR", true},
+		{"committed:1", "", true},
+	} {
+		t.Run(fmt.Sprintf("%s, older %t", tt.point, tt.older), func(t *testing.T) {
+			dir := t.TempDir()
+			order := "forward"
+			if tt.older {
+				order = "older"
+			}
+			cmd, out := startProcess(t, dir, tt.point, order)
+			if err := cmd.Wait(); !killed(err) {
+				t.Fatalf("it never came there: %v\n%s", err, out)
+			}
+			o := options(t, dir, novelGate())
+			o.DryRun = true
+			g := mustOpen(t, o)
+			v, err := g.Commit(context.Background(), []*Evaluation{g.Evaluate(context.Background(), cardIn("new", "history", numbered(1, 19)))})
+			if tt.want == "" {
+				const why = `use the corpus: the record %s waits in the journal without the text that the check "novel" compares; run once without --dry, then it stands in its file`
+				if id, _, _ := strings.Cut(strings.TrimPrefix(fmt.Sprint(err), "use the corpus: the record "), " "); err == nil || err.Error() != fmt.Sprintf(why, id) {
+					t.Fatal(v, err)
+				}
+				return
+			}
+			if err != nil || codes(v[0]) != tt.want {
+				t.Fatalf("%+v %v", v, err)
+			}
+		})
+	}
+}

@@ -487,7 +487,11 @@ func TestNovelProcess(t *testing.T) {
 	point, nth, _ := strings.Cut(os.Getenv(processPoint), ":")
 	left, _ := strconv.Atoi(nth)
 	ctx := context.Background()
-	g, err := open(ctx, Options{Dir: dir, Pipeline: "pairs", Gate: novelGate(), LockTimeout: 20 * time.Second}, func(here string) {
+	spec := novelGate()
+	if os.Getenv(processOrder) == "older" {
+		spec = novelGate(sameQuestion())
+	}
+	g, err := open(ctx, Options{Dir: dir, Pipeline: "pairs", Gate: spec, LockTimeout: 20 * time.Second}, func(here string) {
 		if here != point {
 			return
 		}
