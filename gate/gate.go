@@ -174,6 +174,9 @@ func (g *Gate) openForWriting(ctx context.Context, at func(string)) error {
 	if err := os.MkdirAll(filepath.Join(g.o.Dir, metaDir), 0o755); err != nil {
 		return err
 	}
+	if err := localDisk(filepath.Join(g.o.Dir, metaDir)); err != nil {
+		return err
+	}
 	g.locker = newLocker(filepath.Join(g.o.Dir, lockPath), g.o.LockTimeout, g.o.Now)
 	held, err := g.locker.Lock(ctx)
 	if err != nil {
