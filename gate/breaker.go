@@ -86,6 +86,30 @@ func (b *breakers) refresh(upTo int64) error {
 	return nil
 }
 
+// takePending takes in rows that are committed and not in the file yet, for those
+// who only look: a reset that was interrupted behind its commit has closed the
+// breaker, whoever writes it.
+func (b *breakers) takePending(d osDisk) error {
+	if b.spec == nil {
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return eachPending(d, func(r record) {
+		for _, w := range r.writes {
+			if w.path != breakersPath || w.off < b.read {
+				continue // it is read
+			}
+			for line := range bytes.Lines(w.data) {
+				var row breakerRow
+				if json.Unmarshal(line, &row) == nil && row.Bucket != "" {
+					b.state[row.Bucket] = row.breaker()
+				}
+			}
+		}
+	})
+}
+
 func (r *breakerRow) breaker() Breaker {
 	out := Breaker{Bucket: r.Bucket, Consecutive: r.Consecutive, Accepted: r.Accepted, Stopped: r.Stopped}
 	if at, err := time.Parse(time.RFC3339, r.TrippedAt); err == nil {
@@ -149,7 +173,8 @@ func (g *Gate) Breakers() []Breaker {
 	return slices.SortedFunc(maps.Values(g.breaker.state), func(a, b Breaker) int { return strings.Compare(a.Bucket, b.Bucket) })
 }
 
-// ResetBreaker closes a bucket's breaker and starts its count over.
+// ResetBreaker closes a bucket's breaker and starts its count over; where it is
+// closed and at the start, nothing is written.
 func (g *Gate) ResetBreaker(ctx context.Context, bucket string) error {
 	if g.spec.Breaker == nil {
 		return &dag.Error{Op: "reset the breaker", Subject: bucket, Kind: dag.KindConfig, Err: errors.New("the gate declares no breaker")}
@@ -164,6 +189,9 @@ func (g *Gate) ResetBreaker(ctx context.Context, bucket string) error {
 	}
 	return corpusError(g.locked(ctx, nil, func(b *batch) error {
 		state := g.breaker.get(bucket)
+		if state.TrippedAt == nil && state.Consecutive == 0 {
+			return nil
+		}
 		state.Consecutive, state.TrippedAt = 0, nil
 		row := state.row(g.o.Now())
 		row.Reset = true

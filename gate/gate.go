@@ -140,6 +140,9 @@ func open(ctx context.Context, o Options, at func(point string)) (*Gate, error) 
 			err = g.breaker.refresh(-1)
 		}
 		if err == nil {
+			err = g.breaker.takePending(osDisk{o.Dir})
+		}
+		if err == nil {
 			err = g.knowsTexts()
 		}
 		return g, corpusError(err)

@@ -3,7 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,23 +81,52 @@ func (c *command) resetBreaker(ctx context.Context, bucket string) error {
 		return err
 	}
 	defer g.Close()
-	var names []string
-	for _, b := range g.Breakers() {
-		if b.Bucket == bucket {
-			if err := g.ResetBreaker(ctx, bucket); err != nil {
-				return err
-			}
-			if c.json {
-				return c.printer().Document(struct {
-					Version int    `json:"version"`
-					Reset   string `json:"reset"`
-				}{1, bucket})
-			}
-			c.printer().Line("the breaker of %s is closed", bucket)
-			return nil
-		}
+	all := g.Breakers()
+	i := slices.IndexFunc(all, func(b gate.Breaker) bool { return b.Bucket == bucket })
+	if i < 0 {
+		return unknownBucket(bucket, all)
+	}
+	was := all[i]
+	if err := g.ResetBreaker(ctx, bucket); err != nil {
+		return err
+	}
+	if c.json {
+		return c.printer().Document(struct {
+			Version int          `json:"version"`
+			Reset   string       `json:"reset"`
+			Was     gate.Breaker `json:"was"`
+		}{1, bucket, was})
+	}
+	switch {
+	case was.TrippedAt != nil:
+		c.printer().Line("the breaker of %s is closed: it was open since %s, after %s in a row", bucket, was.TrippedAt.Local().Format(time.DateTime),
+			count(was.Consecutive, "bad end", "bad ends"))
+	case was.Consecutive > 0:
+		c.printer().Line("the breaker of %s was closed already; its count of %s in a row starts over", bucket, count(was.Consecutive, "bad end", "bad ends"))
+	default:
+		c.printer().Line("the breaker of %s was closed already, and nothing is counted: nothing was done", bucket)
+	}
+	return nil
+}
+
+// unknownBucket says which bucket was meant, and which breakers are open.
+func unknownBucket(bucket string, all []gate.Breaker) error {
+	var names, open []string
+	for _, b := range all {
 		names = append(names, b.Bucket)
+		if b.TrippedAt != nil {
+			open = append(open, "penstock breaker reset "+b.Bucket)
+		}
 	}
 	text := nearest(bucket, names, "no bucket of that name has been counted")
-	return &dag.Error{Op: "reset breaker", Subject: bucket, Kind: dag.KindConfig, Err: errors.New(text), Hint: "penstock breaker list"}
+	switch {
+	case len(open) == 0:
+		text += "; no breaker is open"
+		open = []string{"penstock breaker list"}
+	case len(open) == 1:
+		text += "; one breaker is open"
+	default:
+		text += fmt.Sprintf("; %d breakers are open", len(open))
+	}
+	return &dag.Error{Op: "reset breaker", Subject: bucket, Kind: dag.KindConfig, Err: errors.New(text), Hint: strings.Join(open, "\n")}
 }
