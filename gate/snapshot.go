@@ -175,21 +175,6 @@ func (l *ledger) head() ([]byte, error) {
 
 func (l *ledger) indexes() [3]*index { return [3]*index{&l.accepts, &l.ids, &l.uniques} }
 
-// tail is the digest of the last bytes that were read of a log.
-func (log *rowLog) tail() (dag.Digest, error) {
-	if log.read == 0 {
-		return dag.Digest{}, nil
-	}
-	if log.f == nil {
-		return dag.Digest{}, fs.ErrNotExist
-	}
-	b := make([]byte, min(log.read, tailSize))
-	if _, err := log.f.ReadAt(b, log.read-int64(len(b))); err != nil {
-		return dag.Digest{}, err
-	}
-	return dag.Sum(b), nil
-}
-
 // errOther says that a snapshot is whole and of something else.
 var errOther = errors.New("it was made of other files or for other checks")
 
