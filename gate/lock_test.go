@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -259,5 +260,134 @@ func TestPythonAppends(t *testing.T) {
 				t.Errorf("said %q", said)
 			}
 		})
+	}
+}
+
+// A lock file that is replaced while somebody waits for it is another lock.
+func TestLockFileReplacedWhileHeld(t *testing.T) {
+	dir, ctx := t.TempDir(), context.Background()
+	a, b := newTestLocker(t, dir, time.Second), newTestLocker(t, dir, 20*time.Second)
+	held, err := a.Lock(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.open(b.state, false); err != nil { // b waits for the file that a holds
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(a.state+".new", nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(a.state+".new", a.state); err != nil {
+		t.Fatal(err)
+	}
+	held.Unlock()
+	if held, err = b.Lock(ctx); err != nil {
+		t.Fatal(err)
+	}
+	defer held.Unlock()
+	if _, err := newTestLocker(t, dir, time.Millisecond).Lock(ctx); err == nil {
+		t.Error("b holds the file that was replaced")
+	}
+}
+
+const pythonWaits = `
+import fcntl, sys
+f = open(sys.argv[1], "r+")
+print("waits", flush=True)
+fcntl.flock(f, fcntl.LOCK_EX)
+print("locked", flush=True)
+`
+
+// Python waits while we hold the lock, and has it as soon as we give it back.
+func TestPythonWaitsForUs(t *testing.T) {
+	dir := t.TempDir()
+	l := newTestLocker(t, dir, time.Second)
+	held, err := l.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := startPython(t, pythonWaits, l.state)
+	p.says(t, "waits")
+	// The kernel marks with "->" who waits for a lock.
+	waits := fmt.Sprintf("-> FLOCK  ADVISORY  WRITE %d ", p.cmd.Process.Pid)
+	for table := ""; !strings.Contains(table, waits); {
+		b, err := os.ReadFile("/proc/locks")
+		if err != nil {
+			t.Skip("the kernel does not tell of locks")
+		}
+		table = string(b)
+		runtime.Gosched()
+	}
+	held.Unlock()
+	p.says(t, "locked")
+}
+
+// A holder that is killed holds nothing any more.
+func TestKilledHolderFrees(t *testing.T) {
+	dir := t.TempDir()
+	g := mustOpen(t, options(t, dir, plain()))
+	p := startPython(t, pythonHolds, inDir(dir, lockPath))
+	p.says(t, "locked")
+	done := make(chan error, 1)
+	e := g.Evaluate(t.Context(), cardCandidate("a", "art", `{"q":"One?"}`))
+	go func() {
+		_, err := g.Commit(context.Background(), []*Evaluation{e})
+		done <- err
+	}()
+	if err := p.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("%v", err)
+	}
+}
+
+// A program that leaves no note in the lock file is named by the kernel, also where
+// the note of somebody else is still in it.
+func TestHolderWithoutANote(t *testing.T) {
+	dir := t.TempDir()
+	l := newTestLocker(t, dir, 10*time.Millisecond)
+	held, err := l.Lock(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	held.Unlock()
+	p := startPython(t, pythonHolds, l.state)
+	p.says(t, "locked")
+	var timeout *lockTimeout
+	if _, err = l.Lock(t.Context()); !errors.As(err, &timeout) || timeout.holder != fmt.Sprintf("held by process %d", p.cmd.Process.Pid) {
+		t.Errorf("%v", err)
+	}
+}
+
+// A process that takes the lock again and again signs it once a second, and after
+// anybody else.
+func TestSignature(t *testing.T) {
+	dir := t.TempDir()
+	now := time.Date(2026, 1, 15, 10, 15, 0, 0, time.UTC)
+	l := newLocker(filepath.Join(dir, ".state.lock"), time.Second, func() time.Time { return now })
+	defer l.close()
+	since := func() string {
+		held, err := l.Lock(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer held.Unlock()
+		_, at, _ := strings.Cut(describeHolder(l.files[l.state].File), " since ")
+		return at
+	}
+	first := since()
+	now = now.Add(resign / 2)
+	if again := since(); first != "2026-01-15T10:15:00Z" || again != first {
+		t.Errorf("%q, then %q", first, again)
+	}
+	if err := os.WriteFile(l.state, []byte(`{"pid":1}`), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(resign / 4)
+	since()
+	now = now.Add(2 * resign)
+	if later := since(); later != "2026-01-15T10:15:02Z" {
+		t.Errorf("%q", later)
 	}
 }
