@@ -5,13 +5,14 @@
 pipeline "trivia-cards" {
   description = "Mine topics, write cards, try to disprove them, repair once, accept."
   requires    = ">= 0.1.0"
-  replay      = "examples/trivia-cards/cassette.jsonl" # `penstock run --live` calls the providers instead
+  replay      = "examples/trivia-cards/cassette.jsonl" # `penstock run --live` calls the providers and reads the web instead
 }
 
 locals {
-  mme     = ["visual-arts", "music", "film-tv", "sports-games"]
-  prompts = "examples/trivia-cards/prompts"
-  schemas = "examples/trivia-cards/schemas"
+  mme      = ["visual-arts", "music", "film-tv", "sports-games"]
+  prompts  = "examples/trivia-cards/prompts"
+  schemas  = "examples/trivia-cards/schemas"
+  unstable = jsondecode(file("examples/trivia-cards/unstable-language.json"))
 }
 
 plugin "prompt" { source = "builtin/prompt" }
@@ -151,9 +152,12 @@ failure "R_SCHEMA" { meaning = "Malformed or incomplete data, invalid run metada
 failure "R_CHOICES" { meaning = "The four choices are not distinct, or a normalized pair is within Levenshtein distance 2." }
 failure "R_ANSWER_LEAK" { meaning = "The normalized answer occurs in the normalized question." }
 failure "R_EXPLAINER_LENGTH" { meaning = "The explainer is empty or longer than 20 words." }
+failure "R_UNSTABLE" { meaning = "The question or explainer uses rejected time-sensitive language." }
 failure "R_UNPROVABLE" { meaning = "Fewer than two usable sources, or a source without a URL." }
 failure "R_SRC_LAUNDER" { meaning = "The two evidence sources resolve to the same normalized domain." }
+failure "R_SRC_DEAD" { meaning = "An evidence URL fails its live HTTP check." }
 failure "R_DUP_EXACT" { meaning = "The normalized question's fingerprint duplicates an accepted card." }
+failure "R_DUP_NEAR" { meaning = "A same-category question reaches Jaccard similarity 0.85 or higher against an accepted question." }
 
 gate "accept" {
   bucket      = "${origin.cat}/${origin.diff}"
@@ -226,6 +230,11 @@ gate "accept" {
     min  = 1
     max  = 20
   }
+  check "phrases" {
+    code   = failure.R_UNSTABLE
+    texts  = [card.q, card.x]
+    reject = local.unstable
+  }
   check "sources" {
     code     = failure.R_UNPROVABLE
     sources  = report.sources
@@ -236,9 +245,20 @@ gate "accept" {
     code = failure.R_SRC_LAUNDER
     urls = [for source in report.sources : source.url if source.url != null]
   }
+  check "live" {
+    code    = failure.R_SRC_DEAD
+    urls    = report.sources[*].url
+    timeout = "20s"
+  }
   check "unique" {
     code = failure.R_DUP_EXACT
     keys = [fingerprint(card.q)]
+  }
+  check "novel" {
+    code           = failure.R_DUP_NEAR
+    text           = card.q
+    within         = card.cat
+    max_similarity = 0.85
   }
 
   corpus "jsonl" {
@@ -250,6 +270,7 @@ gate "accept" {
       topic_id = card.topic_id
       claim    = report.claim
       sources  = report.sources
+      pages    = checks.live.pages
       crafter  = visit.crafter == null ? visit.mme_crafter : visit.crafter
       verifier = visit.verifier
     }

@@ -153,7 +153,7 @@ func (r *report) Progress(t engine.Tally, running int) {
 	}
 }
 
-// ends writes a tally: "46 accepted, 12 rejected".
+// ends writes a tally: "41 accepted, 17 rejected".
 func ends(tally map[dag.End]int) string {
 	text := ""
 	for _, end := range dag.Ends {

@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write what is printed into scripts and 
 // processes: the command, and the plugins that it starts.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"penstock":      func() { os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"penstock":      func() { ownNames(); os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"trivia-models": func() { serveModels(os.Args[1]) },
 	})
 }
@@ -28,6 +28,7 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var webs sites
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -38,11 +39,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"asked":    webs.asked,
 			"checkout": checkout,
 			"exits":    exits,
 			"mask":     mask,
 			"replace":  replace,
 			"snapshot": snapshot,
+			"web":      webs.web,
 		},
 	})
 }

@@ -174,15 +174,24 @@ func canonical(doc []byte) []byte {
 
 // workspace is a checkout of the trivia-card pipeline whose models are played.
 type workspace struct {
-	t   *testing.T
-	dir string
+	t    *testing.T
+	dir  string
+	site *site // what the addresses of webHosts lead to
+}
+
+// webHosts are those that the reports of these tests name, as far as somebody
+// reads their pages.
+var webHosts = []string{
+	"www.britannica.com", "www.worldhistory.org", "www.nps.gov", "www.nasa.gov", "www.loc.gov", "a.github.io", "b.github.io",
+	"en.wikipedia.org", "de.wikipedia.org", "web.archive.org",
 }
 
 // newWorkspace lays the root pipeline out with the models of these tests in the
 // place of both vendors; change edits the pipeline further.
 func newWorkspace(t *testing.T, buckets []string, p *play, change ...string) *workspace {
 	t.Helper()
-	w := &workspace{t, t.TempDir()}
+	w := &workspace{t: t, dir: t.TempDir(), site: newSite(answerPage)}
+	t.Cleanup(w.site.Close)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
@@ -193,6 +202,10 @@ func newWorkspace(t *testing.T, buckets []string, p *play, change ...string) *wo
 			t.Fatal(err)
 		}
 	}
+	rules := filepath.Join(example, "unstable-language.json")
+	if err := copyFile(filepath.Join(root, rules), filepath.Join(w.dir, rules)); err != nil {
+		t.Fatal(err)
+	}
 	pipeline, err := os.ReadFile(filepath.Join(root, "pipeline.hcl"))
 	if err != nil {
 		t.Fatal(err)
@@ -202,6 +215,7 @@ func newWorkspace(t *testing.T, buckets []string, p *play, change ...string) *wo
 		w.edit(fmt.Sprintf("plugin %q { source = %q }", vendor, "builtin/"+vendor),
 			fmt.Sprintf("plugin %q { command = [%q, %q] }", vendor, w.program("trivia-models"), filepath.Join(w.dir, "play.json")))
 	}
+	w.edit("gate \"accept\" {\n", "gate \"accept\" {\n  allow_hosts = [\""+strings.Join(webHosts, "\", \"")+"\"]\n")
 	for i := 0; i+1 < len(change); i += 2 {
 		w.edit(change[i], change[i+1])
 	}
@@ -210,14 +224,19 @@ func newWorkspace(t *testing.T, buckets []string, p *play, change ...string) *wo
 	return w
 }
 
-// play sets what the models say from now on.
+// play sets what the models say from now on. Their sources are pages of the test's
+// own web, which has a port.
 func (w *workspace) play(p *play) {
 	w.t.Helper()
 	raw, err := json.Marshal(p)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.write("play.json", string(raw))
+	text := string(raw)
+	for _, host := range webHosts {
+		text = strings.ReplaceAll(text, "https://"+host+"/", "http://"+host+":"+w.site.port()+"/")
+	}
+	w.write("play.json", text)
 }
 
 // program is the path of a command of this test binary.

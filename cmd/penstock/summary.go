@@ -55,6 +55,9 @@ func (c *command) printSummary(s *engine.Summary, name string) error {
 	if t.Settled > 0 {
 		parts = append(parts, count(t.Settled, "item", "items")+" finished before")
 	}
+	if t.Pages > 0 {
+		parts = append(parts, count(t.Pages, "page", "pages")+" read")
+	}
 	if t.Duplicates > 0 {
 		parts = append(parts, count(t.Duplicates, "duplicate", "duplicates")+" skipped")
 	}

@@ -110,7 +110,7 @@ func TestTriviaDuplicates(t *testing.T) {
 	buckets := []string{
 		p.batch("history", "easy", 1,
 			question("a name", "Who was O'Brien?", "He was here."), question("without apostrophe", "Who was OBrien?", "She was here."),
-			question("quoted", "Who was “O’BRIEN” ?", "They were here."), question("order", "Was O'Brien who?", "Another order is another question."),
+			question("quoted", "Who was “O’BRIEN” ?", "They were here."), question("order", "Was O'Brien who?", "Another order is nearly the same question."),
 			question("too long", "who was o\u2019brien", "And refused for its explainer first. "+strings.Repeat("word ", 20))),
 		p.batch("history", "easy", 2, question("empty", "???", "A question without a word."), question("empty too", "¿!?", "Another question without a word."),
 			triviaCase{name: "3"}, triviaCase{name: "4"}, triviaCase{name: "5"}),
@@ -123,7 +123,7 @@ func TestTriviaDuplicates(t *testing.T) {
 	w.run(0)
 	got := w.ends()
 	for name, want := range map[string]string{
-		"a name": "accepted", "without apostrophe": twin, "quoted": twin, "order": "accepted", "too long": lengthCode,
+		"a name": "accepted", "without apostrophe": twin, "quoted": twin, "order": "rejected accept 1 R_DUP_NEAR", "too long": lengthCode,
 		"empty": "accepted", "empty too": twin, "final sigma": "accepted", "capitals": twin, "full width": "accepted", "half width": twin,
 	} {
 		if got[name] != want {
@@ -133,6 +133,65 @@ func TestTriviaDuplicates(t *testing.T) {
 	// Which of two buckets comes first is not said.
 	if first, second := got["elsewhere"], got["here"]; !(first == "accepted" && second == twin || first == twin && second == "accepted") {
 		t.Errorf("of one question in two buckets, one ends %s, the other %s", first, second)
+	}
+	w.audit()
+}
+
+// What the pages of the sources come to, over real servers. Hosts are the tests'
+// own, and a name that nobody allowed leads to this machine, too.
+func TestTriviaWeb(t *testing.T) {
+	t.Parallel()
+	p := newPlay()
+	read := func(name, one, other string) triviaCase { return triviaCase{name: name, report: sources(one, other)} }
+	const plain = "https://www.nps.gov/a"
+	hops := func(n int, host string) string { return "https://" + host + strings.Repeat("/moved/"+host, n) + "/deep/page" }
+	cases := []triviaCase{
+		read("T33 two links to one site", "https://www.nps.gov/moved/en.wikipedia.org/one", "https://www.nasa.gov/moved/de.wikipedia.org/two"),
+		read("T35 404", plain, "https://www.nasa.gov/status/404"),
+		read("T35 403", plain, "https://www.nasa.gov/status/403"),
+		read("T35 429 three times", plain, "https://www.loc.gov/status/429"),
+		read("T35 204", plain, "https://www.nasa.gov/status/204"),
+		read("T35 six redirects", plain, hops(6, "a.github.io")),
+		read("T35 a deep link that lands on the root", plain, "https://www.nasa.gov/moved/www.nasa.gov/"),
+		read("a blank page", plain, "https://www.worldhistory.org/blank"),
+		read("T36 503, then 200", plain, "https://www.worldhistory.org/status/503-once"),
+		read("T36 moved", plain, "https://www.worldhistory.org/moved/www.worldhistory.org/there"),
+		read("five redirects", plain, hops(5, "b.github.io")),
+		read("T37 moved to an address that is not public", plain, "https://www.loc.gov/moved/internal.example.org/page"),
+		read("an address that is not public", plain, "http://internal.example.net/page"),
+		read("a name that does not exist", plain, "https://nowhere.invalid/page"),
+		read("two that are gone", "https://www.nasa.gov/status/410", "https://www.loc.gov/status/404"),
+	}
+	w := newWorkspace(t, []string{
+		p.batch("history", "easy", 1, cases[:5]...), p.batch("science", "easy", 1, cases[5:10]...), p.batch("nature", "easy", 1, cases[10:]...),
+	}, p, unlimited...)
+	stdout, _ := w.run(0)
+	want := map[string]string{}
+	for _, c := range cases {
+		want[c.name] = deadCode
+	}
+	want["T33 two links to one site"] = launderCode
+	for _, live := range []string{"T36 503, then 200", "T36 moved", "five redirects"} {
+		want[live] = "accepted"
+	}
+	if diff := cmp.Diff(want, w.ends()); diff != "" {
+		t.Error(diff)
+	}
+	asked, _ := w.site.visits()
+	count := map[string]int{}
+	for _, page := range asked {
+		count[page]++
+		if strings.HasPrefix(page, "internal.") {
+			t.Errorf("%s was asked for, and is not public", page)
+		}
+	}
+	for page, n := range map[string]int{"www.nps.gov/a": 1, "www.nasa.gov/status/404": 1, "www.loc.gov/status/429": 3, "www.worldhistory.org/status/503-once": 2} {
+		if count[page] != n {
+			t.Errorf("%s was asked for %d times, want %d", page, count[page], n)
+		}
+	}
+	if !strings.Contains(stdout, "pages read") {
+		t.Errorf("nothing tells how many pages were read:\n%s", stdout)
 	}
 	w.audit()
 }
@@ -160,7 +219,7 @@ func TestTriviaConcurrentRuns(t *testing.T) {
 	for _, cat := range []string{"history", "science", "nature"} {
 		cases := five(cat+" again", triviaCase{card: object{"x": "So they say."}})
 		for i := range cases {
-			cases[i].card = object{"x": "So they say.", "q": fmt.Sprintf("WHICH sultan took the town of %s easy, %d of batch 1", cat, i+1)}
+			cases[i].card = object{"x": "So they say.", "q": strings.ToUpper(question(cat, "easy", 1, i+1))}
 		}
 		others = append(others, other.batch(cat, "easy", 2, cases...))
 	}
@@ -364,6 +423,12 @@ func TestTriviaRows(t *testing.T) {
 			AcceptedAt                                      time.Time `json:"accepted_at"`
 			Sequence                                        int
 			Sources                                         []struct{ URL string }
+			Pages                                           []struct {
+				URL, Verdict, At, Digest string
+				FinalURL                 string `json:"final_url"`
+				Status                   int
+				Exempt                   []string
+			}
 			Crafter, Verifier                               struct {
 				Pass            int
 				Provider, Model string
@@ -382,9 +447,16 @@ func TestTriviaRows(t *testing.T) {
 		id := "music-easy-" + text.Fingerprint(card.Q)[:12]
 		models := filepath.Base(strings.Fields(row.Crafter.Provider)[0]) + " " + row.Crafter.Model + ", " + row.Verifier.Model
 		if card.ID != id || row.ID != id || row.Digest != hex.EncodeToString(sum[:]) || row.Previous != previous || row.Sequence != i+1 ||
-			row.Data != "data/music/easy.jsonl" || row.Bucket != "music/easy" || row.Item != "music/easy/1/"+row.TopicID || row.Claim != "It is so." || len(row.Sources) != 2 ||
+			row.Data != "data/music/easy.jsonl" || row.Bucket != "music/easy" || row.Item != "music/easy/1/"+row.TopicID || row.Claim != "It is so." || len(row.Sources) != 2 || len(row.Pages) != 2 ||
 			models != "trivia-models gpt-5-mini, claude-sonnet-5-20260101" || !regexp.MustCompile(`^\d{8}T\d{6}Z-[0-9a-f]{6,}$`).MatchString(row.RunID) {
 			t.Errorf("row %d (%s):\n%s\n%s", i+1, models, line, cards[i])
+		}
+		for k, page := range row.Pages {
+			at, err := time.Parse(time.RFC3339, page.At)
+			if page.URL != row.Sources[k].URL || page.FinalURL != page.URL || page.Status != 200 || page.Verdict != "live" || len(page.Digest) != 64 || len(page.Exempt) != 1 ||
+				err != nil || at.Before(started) || at.After(row.AcceptedAt) {
+				t.Errorf("row %d: the page of source %d is %+v", i+1, k+1, page)
+			}
 		}
 		times := []time.Time{started, row.Crafter.StartedAt, row.Crafter.EndedAt, row.Verifier.StartedAt, row.Verifier.EndedAt, row.AcceptedAt, time.Now()}
 		if !slices.IsSortedFunc(times, time.Time.Compare) {

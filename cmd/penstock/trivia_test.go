@@ -55,13 +55,18 @@ func (p *play) batch(cat, diff string, batch int, cases ...triviaCase) (bucket s
 		topics = append(topics, topic)
 		draft := object{
 			"topic_id": topicID(topic["cat"].(string), c.name), "cat": cat, "diff": diff,
-			"q": fmt.Sprintf("Which sultan took the town of %s %s, %d of batch %d?", cat, diff, i+1, batch),
+			"q": question(cat, diff, batch, i+1) + "?",
 			"a": "Mehmed II", "w": []string{"Suleiman the Magnificent", "Bayezid I", "Selim III"}, "x": "He made it his capital.",
 		}.with(c.card)
 		p.cast(draft, c)
 	}
 	p.Topics[fmt.Sprintf("%s/%s/%d", cat, diff, batch)] = []string{object{"cat": cat, "diff": diff, "topics": topics}.String()}
 	return object{"cat": cat, "diff": diff, "batch": batch}.String()
+}
+
+// question is one that is not nearly the same as that of any other card.
+func question(cat, diff string, batch, card int) string {
+	return fmt.Sprintf("Which sultan took the town of %s%dx%d, %s %s, %d of batch %d", cat, batch, card, cat, diff, card, batch)
 }
 
 // cast writes the lines of one candidate.
@@ -212,6 +217,7 @@ const (
 	lengthCode  = "rejected accept 1 R_EXPLAINER_LENGTH"
 	proofCode   = "rejected accept 1 R_UNPROVABLE"
 	launderCode = "rejected accept 1 R_SRC_LAUNDER"
+	deadCode    = "rejected accept 1 R_SRC_DEAD"
 	noCard      = "failed crafter 1 E_OUTPUT"
 	noJSON      = "failed crafter 1 E_MALFORMED"
 	noReport    = "failed verifier 1 E_OUTPUT"
@@ -392,7 +398,7 @@ func triviaCases() []triviaCase {
 		{name: "a third with an empty URL", report: list(nps, nasa, source("", nil)), want: proofCode},
 		{name: "a third with a blank URL", report: list(nps, nasa, source(" \u00a0", nil)), want: proofCode},
 		{name: "a third with a zero-width URL", report: list(nps, nasa, source("\u200b", nil)), want: proofCode},
-		{name: "a third that is unusable does not hurt", report: list(nps, nasa, source("ftp://archive.org/x", nil))},
+		{name: "a third that is unusable does not hurt, but it is no live page", report: list(nps, nasa, source("ftp://archive.org/x", nil)), want: deadCode},
 		{name: "credentials", report: sources("https://wikipedia.org@evil.com/x", "https://www.nps.gov/"), want: proofCode},
 		{name: "credentials without a name", report: sources("https://@evil.com/x", "https://www.nps.gov/"), want: proofCode},
 		{name: "address", report: sources("https://8.8.8.8/", "https://www.nps.gov/"), want: proofCode},

@@ -20,8 +20,8 @@ type Tally struct {
 	Reused         int             `json:"reused"`     // answered from staging
 	Calls          int             `json:"calls"`      // completions asked for
 	Infrastructure int             `json:"infrastructure"`
-	Pages          int             `json:"pages,omitempty"`          // read from the web
-	PagesReplayed  int             `json:"pages_replayed,omitempty"` // answered from a cassette
+	Pages          int             `json:"pages,omitzero"`          // read from the web
+	PagesReplayed  int             `json:"pages_replayed,omitzero"` // answered from a cassette
 
 	problems []Problem
 	dropped  int // problems beyond those kept

@@ -35,7 +35,9 @@ func (s *Script) pages() ([]completion.RecordedPage, error) {
 	}
 	pages := make([]completion.RecordedPage, 0, len(all))
 	for _, p := range all {
-		p.Page.Digest = dag.Sum([]byte(p.Text)).String()
+		if p.Text != "" {
+			p.Page.Digest = dag.Sum([]byte(p.Text)).String()
+		}
 		pages = append(pages, *p)
 	}
 	return pages, nil

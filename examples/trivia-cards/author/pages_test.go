@@ -33,6 +33,19 @@ func TestCassetteHoldsThePages(t *testing.T) {
 	}
 }
 
+func pagesByURL(t *testing.T, s *Script) map[string]completion.RecordedPage {
+	t.Helper()
+	pages, err := s.pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	byURL := map[string]completion.RecordedPage{}
+	for _, p := range pages {
+		byURL[p.Page.URL] = p
+	}
+	return byURL
+}
+
 func pageLine(t *testing.T, p *completion.RecordedPage) string {
 	t.Helper()
 	line, err := p.Line()
@@ -45,14 +58,7 @@ func pageLine(t *testing.T, p *completion.RecordedPage) string {
 // A page that is shown holds all that reports quote from it.
 func TestPagesHoldTheirQuotes(t *testing.T) {
 	s := loadScript(t)
-	pages, err := s.pages()
-	if err != nil {
-		t.Fatal(err)
-	}
-	byURL := map[string]completion.RecordedPage{}
-	for _, p := range pages {
-		byURL[p.Page.URL] = p
-	}
+	byURL := pagesByURL(t, s)
 	live := 0
 	for _, c := range candidates(s) {
 		for _, source := range c.sources() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -78,7 +79,8 @@ func runPipeline(root, work, folder string, pipeline []byte, cassette string, fl
 	return said, nil
 }
 
-// recast puts this program in the place of both vendors.
+// recast puts this program in the place of both vendors, and reads no page: those
+// are the script's, and the second run has them.
 func recast(raw []byte, author string) ([]byte, error) {
 	for _, vendor := range []string{"openai", "anthropic"} {
 		old := fmt.Appendf(nil, "plugin %q { source = %q }", vendor, "builtin/"+vendor)
@@ -87,7 +89,11 @@ func recast(raw []byte, author string) ([]byte, error) {
 		}
 		raw = bytes.Replace(raw, old, fmt.Appendf(nil, "plugin %q { command = [%q, %q] }", vendor, author, "serve"), 1)
 	}
-	return raw, nil
+	read := []byte("  check \"live\" {\n")
+	if bytes.Count(raw, read) != 1 {
+		return nil, errors.New("pipeline.hcl has no check \"live\": tell record.go how pages are read")
+	}
+	return bytes.Replace(raw, read, append(read, "    if = false\n"...), 1), nil
 }
 
 // prepare lays out a pipeline, its prompts, schemas and inputs.
@@ -98,7 +104,10 @@ func prepare(root, dir string, pipeline []byte, cassette string) error {
 			return err
 		}
 	}
-	files := map[string]string{"buckets.jsonl": filepath.Join(from, "buckets.jsonl")}
+	files := map[string]string{}
+	for _, name := range []string{"buckets.jsonl", "unstable-language.json"} {
+		files[name] = filepath.Join(from, name)
+	}
 	if cassette != "" {
 		files["cassette.jsonl"] = cassette
 	}
