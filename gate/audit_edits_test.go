@@ -17,6 +17,7 @@ import (
 )
 
 var updateEdits = flag.Bool("update", false, "write what audits and repairs say into testdata, for a person to look through")
+var auditRecords = flag.Int("audit.records", 100_000, "how many records BenchmarkAudit looks at")
 
 const (
 	evidenceFile = "meta/verification.jsonl"

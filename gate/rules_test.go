@@ -98,6 +98,17 @@ var proofs = map[string]string{
 	"13.1": "TestScripts TestTriviaBreaker",
 	"13.2": "TestScripts",
 	"13.3": "TestScripts TestChecksAloneAreShown",
+
+	"14.1":  "TestEdits TestRepairFinishesTheJournal",
+	"14.2":  "TestEdits",
+	"14.3":  "TestEdits",
+	"14.4":  "TestEdits",
+	"14.5":  "TestEdits",
+	"14.6":  "TestRepairs TestRepairFinishesTheJournal",
+	"14.7":  "TestRandomEdits TestKillInRepair TestRepairs",
+	"14.8":  "TestRepairs",
+	"14.9":  "TestRepairs",
+	"14.10": "TestKillInReset TestResetWaitsForTheLock TestScripts",
 }
 
 // ruleNumber begins a rule of the document.
