@@ -58,14 +58,14 @@ var proofs = map[string]string{
 	"6.6": "TestSnapshotsThatAreNotUsed TestSnapshotDecidesNothing TestSnapshotCutAnywhere",
 	"6.7": "TestOlderRecords",
 
-	"7.1": "TestConcurrentCommits TestLargeBatches",
-	"7.2": "TestLockOrder TestLockNamesItsHolder TestPythonsLockIsHonoured TestPythonHonoursOurLock",
+	"7.1": "TestOneSyncForAllThatWait TestConcurrentCommits TestLargeBatches",
+	"7.2": "TestLockOrder TestLockNamesItsHolder TestPythonsLockIsHonoured TestPythonHonoursOurLock TestPythonWaitsForUs TestKilledHolderFrees TestHolderWithoutANote TestLockFileReplacedWhileHeld TestNetworkFileSystems",
 	"7.3": "TestTwoGatesOneCard TestFourProcessesAtOnce",
 	"7.4": "TestCommitSurvivesEveryLossOfPower TestModelSeesLookalikes",
 	"7.5": "TestCommitSurvivesEveryLossOfPower TestKillAtEveryNamedPoint TestKillInRecovery TestKillFourProcessesAtRandom",
-	"7.6": "TestTornTails TestPythonAppends",
+	"7.6": "TestTornRowsOfOthers TestTornTails TestPythonAppends",
 	"7.7": "TestEditedFilesStopTheGate TestEditedEvidenceIsToldAgain",
-	"7.8": "TestOneBucketDown TestFullDiskLeavesWholeLines TestReadOnlyFile",
+	"7.8": "TestDiskFillsUp TestNotWritable TestOneBucketDown TestFullDiskLeavesWholeLines TestReadOnlyFile",
 
 	"8.1": "TestHold TestTriviaFourBuckets",
 	"8.2": "TestCorpusOrder",
