@@ -349,9 +349,12 @@ func (b *batch) done(k key, j *judgement, v Verdict) (Verdict, error) {
 // countBreakers writes a row for each breaker that the batch moved.
 func (b *batch) countBreakers() error {
 	for _, bucket := range slices.Sorted(maps.Keys(b.breakers)) {
-		if err := b.append(breakersPath, b.breakers[bucket].row(b.now)); err != nil {
+		row := b.breakers[bucket].row(b.now)
+		line, err := row.line()
+		if err != nil {
 			return err
 		}
+		b.appendLine(breakersPath, line)
 	}
 	return nil
 }

@@ -50,6 +50,27 @@ func TestEvidenceLine(t *testing.T) {
 	})
 }
 
+// TestBreakerLine: the same of the state of a breaker.
+func TestBreakerLine(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		row := &breakerRow{
+			Accepted: rapid.IntRange(0, 1<<53).Draw(t, "accepted"), At: "2026-01-15T10:15:00.000Z", Bucket: rapid.String().Draw(t, "bucket"),
+			Consecutive: rapid.IntRange(0, 1<<53).Draw(t, "consecutive"), Reset: rapid.Bool().Draw(t, "reset"),
+			Stopped: rapid.IntRange(0, 1<<53).Draw(t, "stopped"), TrippedAt: rapid.SampledFrom([]string{"", "2026-01-15T10:15:00.000Z"}).Draw(t, "tripped"),
+		}
+		want, err := rowOf(row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := row.line(); err != nil || string(got) != string(want) {
+			t.Fatalf("%s, %v; want %s", got, err, want)
+		}
+	})
+	if line, err := (&breakerRow{Bucket: "\xff"}).line(); err == nil {
+		t.Errorf("a bucket that is not UTF-8 was written: %s", line)
+	}
+}
+
 // TestEvidenceLineRefuses what is no text, and a member that the gate writes itself.
 func TestEvidenceLineRefuses(t *testing.T) {
 	if line, err := evidenceLine(&evidenceRow{Item: "\xff"}, nil); err == nil {
