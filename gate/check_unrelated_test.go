@@ -97,6 +97,23 @@ func TestUnrelatedAgainInItsMode(t *testing.T) {
 	}
 }
 
+// A page that is not live leads nowhere: its address keeps the domain that it was
+// given with.
+func TestUnrelatedByDeadPage(t *testing.T) {
+	shadow, live := livePages(), livePages()
+	shadow.Mode = &dag.Mode{Name: "m"}
+	live.Name, live.Args = "one", map[string]dag.Expr{"urls": val([]string{"http://live.org/"})}
+	table := map[string]dag.Page{
+		"http://live.org/":  someWeb["http://live.org/"],
+		"http://moved.org/": {Verdict: dag.PageDead, Status: 404, FinalURL: "http://live.org/404", Why: "status 404"},
+	}
+	o, _ := withPages(t, t.TempDir(), pageTable(table), unrelatedURLs(), shadow, live)
+	v := judge(t, mustOpen(t, o), withURLs("one", "http://live.org/", "http://moved.org/"))[0]
+	if v.Err != nil || v.End != dag.Reviewed || v.Checks[0].State != "held" || *v.Checks[0].Figure != 2 {
+		t.Errorf("%s %v %+v", v.End, v.Err, v.Checks)
+	}
+}
+
 // Both views can be read by the evidence.
 func TestUnrelatedInEvidence(t *testing.T) {
 	o, spec := withPages(t, t.TempDir(), newLoopback(t, site()), unrelatedURLs(), livePages())

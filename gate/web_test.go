@@ -283,17 +283,27 @@ func TestBrokenReaders(t *testing.T) {
 }
 
 // A context that ends while pages are read is an error, even where the reader
-// takes it for a dead page.
+// takes it for a dead page, or for a live canary.
 func TestContextEndsWhileReading(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	o, _ := withPages(t, t.TempDir(), pagesFunc(func(_ context.Context, address string) (*dag.Page, error) {
+	for _, last := range []string{"http://www.nps.gov/ok", "http://canary.org/"} {
+		ctx, cancel := context.WithCancel(context.Background())
+		check := livePages()
+		check.Args["canary"] = val("http://canary.org/")
+		o, _ := withPages(t, t.TempDir(), pagesFunc(func(_ context.Context, address string) (*dag.Page, error) {
+			if address == last {
+				cancel()
+			}
+			if address == "http://canary.org/" {
+				return &dag.Page{URL: address, Verdict: dag.PageLive, Status: 200, FinalURL: address}, nil
+			}
+			return &dag.Page{URL: address, Verdict: dag.PageDead, NoAnswer: true, Why: "context canceled"}, nil
+		}), check)
+		g := mustOpen(t, o)
+		e := g.Evaluate(ctx, withURLs("one", "http://www.nps.gov/ok"))
+		if dag.KindOf(e.Err()) != dag.KindInfrastructure || len(e.Checks()) != 0 {
+			t.Errorf("at %s: %v %+v", last, e.Err(), e.Checks())
+		}
 		cancel()
-		return &dag.Page{URL: address, Verdict: dag.PageDead, NoAnswer: true, Why: "context canceled"}, nil
-	}), livePages())
-	g := mustOpen(t, o)
-	e := g.Evaluate(ctx, withURLs("one", "http://www.nps.gov/ok"))
-	if dag.KindOf(e.Err()) != dag.KindInfrastructure || len(e.Checks()) != 0 {
-		t.Errorf("%v %+v", e.Err(), e.Checks())
 	}
 }
 
