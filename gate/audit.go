@@ -19,7 +19,7 @@ type Report struct {
 	Evidence   int      `json:"evidence"`          // rows of the evidence
 	Rejections int      `json:"rejections"`        // rows of the rejection records
 	Review     int      `json:"review"`            // rows of the review queue
-	Repairs    []Repair `json:"repairs,omitempty"` // in their order
+	Repairs    []Mended `json:"repairs,omitempty"` // in their order
 	Faults     []Fault  `json:"faults"`            // none: the corpus is what the gate promised
 	Notes      []Fault  `json:"notes,omitempty"`   // what is not wrong and yet waits for a person
 }

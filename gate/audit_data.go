@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/penstock-run/penstock/dag"
-	"github.com/penstock-run/penstock/internal/canon"
 )
 
 // readData compares the data files with the evidence. A file that is as it was
@@ -383,100 +381,4 @@ func (d *dataDiff) tell() error {
 	}
 	d.tellMissing(names)
 	return nil
-}
-
-// lineNames are the ids and the strange contents of lines that are told of.
-type lineNames struct {
-	ids     map[int]string // by index of the line
-	strange map[int]string
-	entries map[uint32]string // ids of missing records
-	torn    []byte            // the last line, where it has no line feed
-}
-
-// describe reads the ids of what will be told of, up to what is shown.
-func (d *dataDiff) describe() (lineNames, error) {
-	names := lineNames{ids: map[int]string{}, strange: map[int]string{}, entries: map[uint32]string{}}
-	v, err := d.a.view(d.name)
-	if err != nil {
-		return names, err
-	}
-	defer v.close()
-	var each [isNoRecord + 1]int
-	for at := range d.lines {
-		l := &d.lines[at]
-		if l.class == isRecord && !l.torn || l.form == marker || l.form == theirs {
-			continue
-		}
-		if each[l.class]++; each[l.class] > 100*shown {
-			continue
-		}
-		raw := make([]byte, l.size)
-		if err := readFull(v, raw, l.off); err != nil {
-			return names, err
-		}
-		if l.torn {
-			names.torn = raw
-		}
-		u := &unit{raw: raw}
-		u.read(nil, u.line())
-		if l.form == spread {
-			u.text, _ = canon.Canonical(nil, bytes.TrimPrefix(raw, bom))
-		}
-		if id := ownID(u.text); isText(id) {
-			names.ids[at], _ = unquote(id)
-		} else if u.text == nil {
-			names.strange[at] = strange(u)
-		}
-	}
-	if len(d.missing) == 0 {
-		return names, nil
-	}
-	return names, d.a.idsOf(d.missing, names.entries)
-}
-
-// idsOf reads the ids of entries from the evidence, of those that are shown.
-func (a *audit) idsOf(wanted []uint32, ids map[uint32]string) error {
-	if len(wanted) > 100*shown {
-		wanted = wanted[:100*shown]
-	}
-	byLine := map[uint32]uint32{}
-	for _, entry := range wanted {
-		byLine[a.evidence.rows.at(int(entry)).line] = entry
-	}
-	v, err := a.view(a.o.Gate.Corpus.Evidence)
-	if err != nil {
-		return err
-	}
-	defer v.close()
-	var row auditRow
-	return v.eachUnit(a.ctx, func(u *unit) error {
-		if entry, ok := byLine[uint32(u.n)]; ok && u.text != nil && row.read(u.text) {
-			ids[entry] = row.ID
-		}
-		return nil
-	})
-}
-
-// tellOrder compares the order of the records with that of their evidence.
-func (d *dataDiff) tellOrder() {
-	highest, first, elsewhere, records := int32(-1), 0, 0, 0
-	var late, behind int32
-	for i := range d.lines {
-		l := &d.lines[i]
-		if l.class != isRecord {
-			continue
-		}
-		records++
-		if l.entry < highest {
-			if elsewhere++; first == 0 {
-				first, late, behind = int(l.n), l.entry, highest
-			}
-		}
-		highest = max(highest, l.entry)
-	}
-	if elsewhere > 0 {
-		line := func(entry int32) uint32 { return d.a.evidence.rows.at(int(entry)).line }
-		d.a.fault("order", d.name, first, hintRepair, "the record of evidence line %d stands here, behind that of evidence line %d; %d of %d records stand too late",
-			line(late), line(behind), elsewhere, records)
-	}
 }

@@ -15,30 +15,30 @@ import (
 	"github.com/penstock-run/penstock/dag"
 )
 
-// Repair is one thing that a repair did.
-type Repair struct {
+// Mended is one thing that a repair did.
+type Mended struct {
 	Path string `json:"path"`
 	Line int    `json:"line,omitzero"` // from 1, as the file was; 0: the file
 	What string `json:"what"`
 	More int    `json:"more,omitzero"` // further lines of the file with which the same was done
 }
 
-func (r Repair) String() string {
-	return Fault{Path: r.Path, Line: r.Line, What: r.What, More: r.More}.String()
+func (m Mended) String() string {
+	return Fault{Path: m.Path, Line: m.Line, What: m.What, More: m.More}.String()
 }
 
-// RepairCorpus mends what is safe to mend, and reports what it did and what is
+// Repair mends what is safe to mend, and reports what it did and what is
 // still wrong. It writes only what is proven to be what was accepted: a row whose
 // digest the chain of the evidence names, a record whose digest its evidence names,
 // what waits in the journal. It deletes nothing: whatever does not belong into a
 // file is moved, byte for byte, to one beside it. What it cannot prove it leaves,
 // and the report says what a person can do. A second repair does nothing; one that
 // was interrupted is finished by the next.
-func RepairCorpus(ctx context.Context, o Options) (Report, error) {
+func Repair(ctx context.Context, o Options) (Report, error) {
 	return repairCorpus(ctx, o, func(string) {})
 }
 
-// repairCorpus is RepairCorpus with a hook at the points where a crash is told apart.
+// repairCorpus is Repair with a hook at the points where a crash is told apart.
 func repairCorpus(ctx context.Context, o Options, at func(point string)) (Report, error) {
 	if err := validate(o.Gate); err != nil {
 		return Report{}, &dag.Error{Op: "repair", Kind: dag.KindConfig, Err: err}
@@ -79,7 +79,7 @@ type repair struct {
 	d    osDisk
 	at   func(string)
 	a    *audit // the last look at the corpus
-	done []Repair
+	done []Mended
 	told map[telling]int // how many of each kind, by file
 }
 
@@ -141,7 +141,7 @@ func (r *repair) did(kind, path string, line int, what string, args ...any) {
 			}
 		}
 	}
-	r.done = append(r.done, Repair{Path: path, Line: line, What: fmt.Sprintf(what, args...)})
+	r.done = append(r.done, Mended{Path: path, Line: line, What: fmt.Sprintf(what, args...)})
 }
 
 // journal finishes what was committed. It is what every Open does.

@@ -54,7 +54,7 @@ func mends(c *corpus) (report Report, broken []string) {
 	found, err := Audit(ctx, o)
 	c.check(err)
 	before := kept(c.t, c.dir)
-	report, err = RepairCorpus(ctx, o)
+	report, err = Repair(ctx, o)
 	c.check(err)
 	if gone := lost(before, kept(c.t, c.dir)); len(gone) > 0 {
 		breaks("the repair lost %q", gone)
@@ -68,7 +68,7 @@ func mends(c *corpus) (report Report, broken []string) {
 		breaks("an audit after the repair says otherwise:\n%s", diff)
 	}
 	files := contents(c.t, c.dir)
-	second, err := RepairCorpus(ctx, o)
+	second, err := Repair(ctx, o)
 	c.check(err)
 	if len(second.Repairs) > 0 {
 		breaks("a second repair did:\n%s", said(second))

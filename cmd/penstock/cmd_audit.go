@@ -39,7 +39,7 @@ func (c *command) audit(ctx context.Context, repair bool) error {
 	}
 	look := gate.Audit
 	if repair {
-		look = gate.RepairCorpus
+		look = gate.Repair
 	}
 	found, err := look(ctx, o)
 	if err != nil {
