@@ -141,14 +141,6 @@ func lastBytes(f diskFile, size int64) ([]byte, error) {
 	return b, readFull(f, b, size-int64(len(b)))
 }
 
-func tailOf(f diskFile, size int64) (dag.Digest, error) {
-	b, err := lastBytes(f, size)
-	if err != nil {
-		return dag.Digest{}, err
-	}
-	return dag.Sum(b), nil
-}
-
 // settle checks that a file is what the gate left and takes in what another
 // program appended: whole lines as they are, a last line without its line feed if
 // it is whole JSON, anything else is set aside and said. It gives the size.
