@@ -19,7 +19,7 @@ func (s *seesAll) Validate(canonical []byte) error {
 func (s *seesAll) Source() dag.Doc { return dag.NewDoc([]byte("true")) }
 func (s *seesAll) Name() string    { return "all.json" }
 
-// bytes is an expression that gives a document as it is, canonical or not.
+// bytesOf is an expression that gives a document as it is, canonical or not.
 func bytesOf(doc string) dag.Expr {
 	return &fn{name: "bytes", raw: func(dag.Scope) (dag.Doc, error) { return dag.Doc{Bytes: []byte(doc)}, nil }}
 }

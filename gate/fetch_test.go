@@ -20,7 +20,7 @@ import (
 // This file runs the gate with the program's own reader of the web, over servers on
 // this machine that allow_hosts exempts.
 
-// counted serves a site and counts what it is asked for.
+// countedSite serves a site and counts what it is asked for.
 func countedSite(t *testing.T) (server *httptest.Server, asked *atomic.Int32) {
 	t.Helper()
 	asked = &atomic.Int32{}
@@ -150,8 +150,7 @@ func TestOneRequestForManyCandidates(t *testing.T) {
 
 // Two short links that lead to one house are one source, by the program's reader.
 func TestLaunderedLinks(t *testing.T) {
-	var server *httptest.Server
-	server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name, port, _ := strings.Cut(r.Host, ":")
 		if strings.HasPrefix(name, "short.") {
 			http.Redirect(w, r, "http://www.nps.gov:"+port+r.URL.Path, http.StatusMovedPermanently)
