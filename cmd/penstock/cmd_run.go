@@ -49,8 +49,8 @@ func (c *command) runCommand() *cobra.Command {
 	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "print the plan and visit nothing")
 	flags.BoolVarP(&f.force, "always-make", "B", false, "answer nothing from staging/")
 	flags.BoolVar(&f.dry, "dry", false, "visit, let the gate evaluate, and commit nothing")
-	flags.BoolVar(&f.live, "live", false, "call the providers, whatever cassette the pipeline replays")
-	flags.StringVar(&f.record, "record", "", "append live completions to `FILE`, a cassette")
+	flags.BoolVar(&f.live, "live", false, "call the providers and read the web, whatever cassette the pipeline replays")
+	flags.StringVar(&f.record, "record", "", "append live completions and pages to `FILE`, a cassette")
 	return cmd
 }
 

@@ -144,7 +144,9 @@ func TestTriviaWeb(t *testing.T) {
 	p := newPlay()
 	read := func(name, one, other string) triviaCase { return triviaCase{name: name, report: sources(one, other)} }
 	const plain = "https://www.nps.gov/a"
-	hops := func(n int, host string) string { return "https://" + host + strings.Repeat("/moved/"+host, n) + "/deep/page" }
+	hops := func(n int, host string) string {
+		return "https://" + host + strings.Repeat("/moved/"+host, n) + "/deep/page"
+	}
 	cases := []triviaCase{
 		read("T33 two links to one site", "https://www.nps.gov/moved/en.wikipedia.org/one", "https://www.nasa.gov/moved/de.wikipedia.org/two"),
 		read("T35 404", plain, "https://www.nasa.gov/status/404"),
@@ -429,7 +431,7 @@ func TestTriviaRows(t *testing.T) {
 				Status                   int
 				Exempt                   []string
 			}
-			Crafter, Verifier                               struct {
+			Crafter, Verifier struct {
 				Pass            int
 				Provider, Model string
 				StartedAt       time.Time `json:"started_at"`

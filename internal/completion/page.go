@@ -211,8 +211,9 @@ func (c *Cassette) pageMiss(address string) error {
 	if near != nil {
 		said += fmt.Sprintf("\nnearest: line %d, %s", near.line, near.Page.URL)
 	}
-	return &dag.Error{Op: "read page", Subject: withoutUser(address), Kind: dag.KindInfrastructure, Code: dag.EReplayMiss, Err: errors.New(said),
-		Hint: "record it with: penstock run --live --record " + c.path}
+	// In the message, not as a hint: what parks an item is told by its message.
+	said += "\nrecord it with: penstock run --live --record " + c.path
+	return &dag.Error{Op: "read page", Subject: withoutUser(address), Kind: dag.KindInfrastructure, Code: dag.EReplayMiss, Err: errors.New(said)}
 }
 
 // isPage tells a recorded page from a recorded completion.

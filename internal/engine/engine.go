@@ -40,8 +40,8 @@ type Options struct {
 	KeepGoing bool   // start new items after an infrastructure failure, too
 	Force     bool   // answer nothing from staging
 	Dry       bool   // the gate evaluates and commits nothing
-	Live      bool   // call providers, whatever the pipeline replays
-	Record    string // append live completions to this cassette
+	Live      bool   // call providers and read the web, whatever the pipeline replays
+	Record    string // append live completions and pages to this cassette
 
 	Report Report
 	// Interrupt asks for an end: closed once, nothing new is visited and what
