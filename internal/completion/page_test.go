@@ -343,3 +343,38 @@ func TestPagesThatNobodyCouldRead(t *testing.T) {
 		t.Errorf("the cassette holds %s (%v), counted %+v", b, err, s.Counters())
 	}
 }
+
+// What is read of a page is written, and read back as the same.
+func FuzzPageLine(f *testing.F) {
+	for _, line := range []string{
+		`{"page":{"url":"https://a.org/x","verdict":"live","at":"2026-01-15T10:15:00Z"},"text":"One."}`,
+		`{"note":"n","page":{"url":"https://a.org/y","final_url":"https://b.org/","status":403,"verdict":"blocked","why":"status 403","at":"2026-01-15T11:15:00.5+01:00","hops":["https://a.org/y"],"exempt":["b.org"]}}`,
+		`{"page":{"url":"%zz@","verdict":"dead","why":"x","at":"0001-01-01T00:00:00Z","no_answer":true,"recorded":true}}`,
+		`{"page":null}`, `{"page":{`, `[]`, "",
+	} {
+		f.Add([]byte(line))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if !isPage(line) {
+			return
+		}
+		p, err := parsePage(line)
+		if err != nil {
+			return
+		}
+		written, err := p.Line()
+		if err != nil {
+			t.Fatalf("%+v cannot be written: %v", p, err)
+		}
+		again, err := parsePage(written)
+		if err != nil {
+			t.Fatalf("%s cannot be read back: %v", written, err)
+		}
+		if diff := cmp.Diff(p, again, cmp.AllowUnexported(RecordedPage{})); diff != "" {
+			t.Errorf("read back (-first +second):\n%s", diff)
+		}
+		if !isPage(written) || p.Page.URL == "" || p.Page.Verdict == "" || p.Page.At.IsZero() {
+			t.Errorf("%s is no whole page", written)
+		}
+	})
+}
