@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -51,13 +52,13 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	return dag.KindOf(err).ExitStatus()
 }
 
-// longVars lets -var and -var-file be written with one dash, as users of
-// Terraform do.
+// longVars lets -var, -var-file, -check and -diff be written with one dash, as
+// users of Terraform do.
 func longVars(args []string) []string {
 	long := make([]string, len(args))
 	for i, arg := range args {
 		name, _, _ := strings.Cut(arg, "=")
-		if name == "-var" || name == "-var-file" {
+		if slices.Contains([]string{"-var", "-var-file", "-check", "-diff"}, name) {
 			arg = "-" + arg
 		}
 		long[i] = arg
@@ -119,7 +120,7 @@ func (c *command) root() *cobra.Command {
 	root.SetHelpTemplate(helpTemplate)
 	root.AddGroup(&cobra.Group{ID: "do", Title: "Build and run:"}, &cobra.Group{ID: "look", Title: "Look and mend:"}, &cobra.Group{ID: "", Title: "Besides:"})
 	for group, commands := range map[string][]*cobra.Command{
-		"do":   {c.initCommand(), c.validateCommand(), c.planCommand(), c.runCommand()},
+		"do":   {c.initCommand(), c.fmtCommand(), c.validateCommand(), c.planCommand(), c.runCommand()},
 		"look": {c.statusCommand(), c.showCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand()},
 		"":     {c.functionsCommand(), c.versionCommand(), c.completionCommand(), c.pluginCommand()},
 	} {

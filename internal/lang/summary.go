@@ -41,6 +41,7 @@ const (
 	notABlock            = "Attribute written as a block"
 	notAReference        = "Not a reference"
 	notAnAttribute       = "Block written as an attribute"
+	notLaidOut           = "Block left as it is written"
 	notSupportedYet      = "Not supported yet"
 	notUTF8              = "Not UTF-8"
 	numberOutOfRange     = "Number out of range"
