@@ -122,7 +122,7 @@ func (c *command) root() *cobra.Command {
 	for group, commands := range map[string][]*cobra.Command{
 		"do":   {c.initCommand(), c.fmtCommand(), c.validateCommand(), c.planCommand(), c.runCommand()},
 		"look": {c.statusCommand(), c.showCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand()},
-		"":     {c.functionsCommand(), c.versionCommand(), c.completionCommand(), c.pluginCommand()},
+		"":     {c.functionsCommand(), c.codesCommand(), c.explainCommand(), c.versionCommand(), c.completionCommand(), c.pluginCommand()},
 	} {
 		for _, cmd := range commands {
 			cmd.GroupID = group
