@@ -33,10 +33,10 @@ gate "accept" {
     text = card.x
     max  = 20
   }
-  check "novel" {
-    code           = failure.R_NEAR
-    text           = card.q
-    max_similarity = 0.85
+  check "score" {
+    code   = failure.R_NEAR
+    value  = 0.5
+    review = 0.7
   }
   corpus "jsonl" {
     evidence = "meta/evidence.jsonl"
