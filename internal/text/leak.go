@@ -19,7 +19,8 @@ import (
 //     case, and not as the unquoted first word of a sentence: US is not leaked by
 //     "Tell us". This holds for U.S. as well, whose letters joined are such a word.
 //  4. Else it leaks where its words stand as a run of whole words: Iran is not
-//     in Iranian, 4 is neither in 1984 nor in 4x100.
+//     in Iranian, 4 is neither in 1984 nor in 4x100. A word also ends where a
+//     script without spaces begins: NASA is in NASAは.
 //  5. Else it leaks where it equals a run of words when both are joined
 //     (Spider-Man, Spiderman), but not if it is made of digits only (3.14, 314).
 func Leak(needle, haystack string) bool {
@@ -62,7 +63,7 @@ func containsJoined(normal, whole string) bool {
 	if !strings.Contains(joined(normal), whole) {
 		return false
 	}
-	tokens := strings.Fields(normal)
+	tokens := wordsOf(normal)
 	for i := range tokens {
 		rest := whole
 		for _, token := range tokens[i:] {
@@ -119,9 +120,9 @@ func rawTokens(s string) []rawToken {
 			i += size
 			continue
 		}
-		end := i + size
+		end, unspaced := i+size, isUnspaced(r)
 		for end < len(s) {
-			if r, size = utf8.DecodeRuneInString(s[end:]); !isPlainWord(r) {
+			if r, size = utf8.DecodeRuneInString(s[end:]); !isPlainWord(r) || isUnspaced(r) != unspaced && !unicode.IsMark(r) {
 				break
 			}
 			end += size

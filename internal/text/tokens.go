@@ -100,16 +100,25 @@ func joined(normal string) string { return strings.ReplaceAll(normal, " ", "") }
 // containsRun reports whether needle stands in hay as a run of whole words, both in
 // normal form.
 func containsRun(hay, needle string) bool {
-	for from := 0; ; {
-		i := strings.Index(hay[from:], needle)
-		if i < 0 {
-			return false
-		}
-		i += from
-		end := i + len(needle)
-		if (i == 0 || hay[i-1] == ' ') && (end == len(hay) || hay[end] == ' ') {
-			return true
-		}
-		from = i + 1
+	_, found := findRun(hay, 0, needle)
+	return found
+}
+
+// wordsOf are the words of a normal form; each rune of an unspaced script is one, so
+// that a word beside it ends there.
+func wordsOf(normal string) []string {
+	if !strings.ContainsFunc(normal, isUnspaced) {
+		return strings.Fields(normal)
 	}
+	var out []string
+	for word := range strings.FieldsSeq(normal) {
+		start := 0
+		for i := range word {
+			if i > 0 && bordered(word, i) {
+				out, start = append(out, word[start:i]), i
+			}
+		}
+		out = append(out, word[start:])
+	}
+	return out
 }
