@@ -63,12 +63,12 @@ type result struct {
 	state    state
 	details  []Detail // why it failed, or could not tell; at least one then
 	figure   *float64
-	evidence string          // one line, for the finding
-	found    map[string]any  // more members for checks.<name>
-	keys     []key           // unique: what the record is to be found by
-	words    *words          // novel: what is to be compared
-	unusable map[string]bool // sources: URLs of no usable source
-	asked    []source        // live, quoted: what is to be read; unrelated: the URLs that lend a domain, others empty
+	evidence string         // one line, for the finding
+	found    map[string]any // more members for checks.<name>
+	keys     []key          // unique: what the record is to be found by
+	words    *words         // novel: what is to be compared
+	usable   map[string]int // sources: of each URL, how many usable sources have it
+	asked    []source       // live, quoted: what is to be read; unrelated: the URLs that lend a domain, others empty
 }
 
 // passed is the result of a rule that holds.

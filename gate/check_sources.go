@@ -43,26 +43,22 @@ func (c *sourcesCheck) judge(s *scope) (result, error) {
 	usable := 0
 	var details []Detail
 	missing := false
-	unusable := map[string]bool{}
+	byURL := map[string]int{}
 	for i, source := range sources {
 		at, why := c.unusable(source)
 		if why == "" {
 			usable++
+			byURL[source.URL]++
 			continue
 		}
 		missing = missing || text.Blank(source.URL)
-		unusable[source.URL] = true
+		byURL[source.URL] += 0 // known, and of no use so far
 		details = append(details, Detail{At: fmt.Sprintf("sources[%d].%s", i, at), Why: why})
-	}
-	for _, source := range sources {
-		if _, why := c.unusable(source); why == "" {
-			delete(unusable, source.URL)
-		}
 	}
 	found := map[string]any{"usable": usable, "given": len(sources)}
 	if usable >= c.least && !missing {
 		r := passed(found).withFigure(usable)
-		r.unusable = unusable
+		r.usable = byURL
 		return r, nil
 	}
 	why := fmt.Sprintf("%d of %d sources are usable, at least %d must be", usable, len(sources), c.least)
@@ -72,7 +68,7 @@ func (c *sourcesCheck) judge(s *scope) (result, error) {
 	if len(details) == 0 {
 		details = []Detail{{At: "sources", Why: why}}
 	}
-	return result{state: failed, details: details, evidence: why, found: found, unusable: unusable}.withFigure(usable), nil
+	return result{state: failed, details: details, evidence: why, found: found, usable: byURL}.withFigure(usable), nil
 }
 
 // unusable says what a source lacks, and where.

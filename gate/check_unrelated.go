@@ -13,8 +13,9 @@ import (
 // unrelatedCheck holds when the URLs belong to enough registrable domains, as they
 // are given and, once a check has read them, by where they lead: two short links
 // to one house are one source. Domains that the gate's same_owner joins are one. A
-// URL that a check "sources" before it found unusable lends no domain: a source
-// that proves nothing must not be what tells two others apart.
+// URL lends a domain as often as a check "sources" before it found it usable: a
+// source that proves nothing must not be what tells two others apart, nor make one
+// that stands alone look like two of one house.
 type unrelatedCheck struct {
 	urls  dag.Expr
 	least int
@@ -39,9 +40,11 @@ func (c *unrelatedCheck) judge(s *scope) (result, error) {
 	asked := make([]source, len(urls))
 	domains := make([]string, len(urls))
 	usable := 0
+	seen := map[string]int{}
 	for i, url := range urls {
 		domain, err := weburl.Domain(url)
-		if err != nil || s.unusable(url) {
+		seen[url]++
+		if most, told := s.usable(url); err != nil || told && seen[url] > most {
 			continue
 		}
 		usable++
@@ -125,14 +128,15 @@ func (o owners) of(domain string) string {
 	}
 }
 
-// unusable reports whether a check "sources" found a URL to be of no use.
-func (s *scope) unusable(url string) bool {
+// usable is how many usable sources a check "sources" has found with a URL; told is
+// false where no such check knows the URL.
+func (s *scope) usable(url string) (most int, told bool) {
 	for _, r := range s.checks {
-		if r.unusable[url] {
-			return true
+		if n, known := r.usable[url]; known && (!told || n < most) {
+			most, told = n, true
 		}
 	}
-	return false
+	return most, told
 }
 
 func counted(owners map[string]bool) string {

@@ -189,9 +189,10 @@ func sound(r result) result {
 }
 
 // notBeside leaves out what another failure says already: too few usable sources
-// are also too few domains, but nobody has laundered anything.
+// are also too few domains, and a list that is none has no domain at all, but
+// nobody has laundered anything.
 func (j *judgement) notBeside(check *check, r result) result {
-	if check.spec.Kind != "unrelated" || r.state != failed || r.found["too_few_urls"] != true {
+	if few, counted := r.found["too_few_urls"].(bool); check.spec.Kind != "unrelated" || r.state != failed || counted && !few {
 		return r
 	}
 	for _, done := range j.states {

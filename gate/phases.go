@@ -73,7 +73,10 @@ func (j *judgement) judge(ctx context.Context, check *check) (r result, err erro
 		}
 	}
 	if r, err = check.run.judge(j.scope); err != nil {
-		return j.failedBy(err)
+		if r, err = j.failedBy(err); err != nil {
+			return result{}, err
+		}
+		return j.notBeside(check, r), nil
 	}
 	r = sound(r)
 	if online, ok := check.run.(webChecker); ok && r.state == held {

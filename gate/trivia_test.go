@@ -264,6 +264,19 @@ func TestTriviaRules(t *testing.T) {
 		{"one page with a quote and without", func(i *triviaItem) {
 			i.report["sources"] = []any{source1("https://www.nps.gov/a", "q", full...), source1("https://www.nasa.gov/", "", full...), source1("https://www.nasa.gov/", "q", full...)}
 		}, ""},
+		{"one page twice, once without a quote", func(i *triviaItem) {
+			i.report["sources"] = []any{source1("https://www.nps.gov/a", "q", full...), source1("https://www.nps.gov/a", "", full...)}
+		}, "R_UNPROVABLE"},
+		{"one page twice, once for half, and a source without URL", func(i *triviaItem) {
+			i.report["sources"] = []any{source1("https://www.nps.gov/a", "q", "claim"), source1("https://www.nps.gov/a", "q", full...), source1("", "q", full...)}
+		}, "R_UNPROVABLE"},
+		{"one page thrice, twice usable", func(i *triviaItem) {
+			i.report["sources"] = []any{source1("https://www.nps.gov/a", "q", full...), source1("https://www.nps.gov/a", " ", full...), source1("https://www.nps.gov/a", "q", full...)}
+		}, "R_SRC_LAUNDER"},
+		{"one page thrice, twice usable, and a source without URL", func(i *triviaItem) {
+			i.report["sources"] = []any{source1("https://www.nps.gov/a", "q", full...), source1("https://www.nps.gov/a", " ", full...), source1("https://www.nps.gov/a", "q", full...), source1("", "q", full...)}
+		}, "R_UNPROVABLE R_SRC_LAUNDER"},
+		{"sources that are no list", report("sources", "https://www.nps.gov/"), "R_UNPROVABLE"},
 		{"a third URL that cannot be seen", hosts("https://www.nps.gov/", "https://www.nasa.gov/", "\u200b"), "R_UNPROVABLE"},
 		{"too few, and laundered, are told together", hosts("https://www.nps.gov/a", "https://www.nps.gov/b", ""), "R_UNPROVABLE R_SRC_LAUNDER"},
 
