@@ -2,12 +2,17 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/go-json-experiment/json"
+
+	"github.com/penstock-run/penstock/internal/text"
 )
 
 // triviaCase is one candidate on its way through the root pipeline. What it does
@@ -254,6 +259,11 @@ func triviaCases() []triviaCase {
 		{name: "an answer of an en quad", card: object{"a": "\u2000 "}, want: noCard},
 		{name: "an answer of Hangul filler", card: object{"a": "\u3164"}, want: noCard},
 		{name: "an answer of Braille blank", card: object{"a": "\u2800"}, want: noCard},
+		{name: "a question of tag characters", card: object{"q": "\U000e0041\U000e0042"}, want: noCard},
+		{name: "an answer of private use", card: object{"a": "\ue000\U000f0000"}, want: noCard},
+		{name: "a choice of variation selectors", card: object{"w": []string{"Bayezid I", "\ufe0f\U000e0100", "Suleiman"}}, want: noCard},
+		{name: "an answer of marks of annotation", card: object{"a": "\ufff9 \ufffb"}, want: noCard},
+		{name: "an answer with a tag character", card: object{"a": "Mehmed II\U000e0041"}},
 		{name: "an empty answer", card: object{"a": ""}, want: noCard},
 		{name: "a control character in the answer", card: object{"a": "Meh\u0007med"}, want: noCard},
 		{name: "a line feed in a choice", card: object{"w": []string{"Bayezid I", "Selim\nIII", "Suleiman"}}, want: noCard},
@@ -477,5 +487,30 @@ func triviaCases() []triviaCase {
 		{name: "abstain after a repair", report: mend("x"), repaired: object{"x": "He did it twice."}, rereport: object{"status": "abstain"}, want: "rejected verifier 2 status abstain"},
 		{name: "a repair that the gate refuses", report: mend("x"), repaired: object{"x": words(21)}, want: lengthCode},
 		{name: "an accept after a repair that contradicts itself", report: mend("x"), repaired: object{"x": "He did it twice."}, rereport: object{"unique_answer": false}, want: schemaCode},
+	}
+}
+
+// A text of which nothing can be seen is no text: of each code point the schemas and
+// the check of sources think alike.
+func TestTriviaBlankTexts(t *testing.T) {
+	t.Parallel()
+	raw, err := os.ReadFile("../../examples/trivia-cards/schemas/card.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var schema struct {
+		Properties struct{ Q struct{ Pattern string } }
+	}
+	if err := json.Unmarshal(raw, &schema, json.MatchCaseInsensitiveNames(true)); err != nil {
+		t.Fatal(err)
+	}
+	pattern := regexp.MustCompile(schema.Properties.Q.Pattern)
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if unicode.Is(unicode.Cn, r) || unicode.Is(unicode.Cs, r) {
+			continue // what Unicode has not given out may be seen one day
+		}
+		if blank := text.Blank(string(r)); pattern.MatchString(string(r)) == blank {
+			t.Errorf("%U is blank: %v, and to the schema it is otherwise", r, blank)
+		}
 	}
 }
