@@ -84,6 +84,45 @@ type Shaped interface {
 	Shape() Shape
 }
 
+// Normal is an Expr that tells its normal form: source text without comments and
+// layout, with the values of variables and locals in it.
+type Normal interface {
+	Expr
+	Normal() string
+}
+
+// normalOf is the normal form of an expression, or its source where it tells none.
+func normalOf(e Expr) string {
+	if n, ok := e.(Normal); ok {
+		return n.Normal()
+	}
+	return e.String()
+}
+
+// Chooser is an Expr that may be a Choice.
+type Chooser interface {
+	Expr
+	Choice() *Choice // nil: what it comes to cannot be listed
+}
+
+// Choice is a condition that hangs on paths alone, of which every value is
+// known that it tells apart: what it comes to can be listed.
+type Choice struct {
+	Paths []ChoicePath
+	// Holds decides for values as JSON, Other among them. It gives false for known
+	// where the condition cannot be evaluated on them.
+	Holds func(value func(path string) string) (holds, known bool)
+}
+
+// ChoicePath is a path that a choice reads.
+type ChoicePath struct {
+	Path   string   // as written: "item.cat"
+	Values []string // as JSON; with Other among them it can be something else, too
+}
+
+// Other stands for every value that no condition names.
+const Other = ""
+
 // Shape is what is known of an expression's form without evaluating it: it is a
 // plain path, an object of named parts, or neither, and then nothing is known.
 type Shape struct {
