@@ -30,6 +30,8 @@ var layers = map[string]string{
 	"internal/source":  "dag",
 	"internal/ui":      "dag",
 
+	"internal/revision": "dag",
+
 	"internal/lang/expr":  "dag internal/canon internal/diag internal/schema internal/text internal/weburl",
 	"internal/lang":       "dag internal/canon internal/diag internal/schema internal/lang/expr internal/text",
 	"internal/staging":    "dag internal/canon",

@@ -28,30 +28,44 @@ func self() ([]string, error) {
 // load reads and proves the pipeline; what is wrong with it has been printed
 // when the error is errPrinted.
 func (c *command) load(ctx context.Context, visits, live, warnings bool) (*dag.Graph, error) {
-	vars := map[string]string{}
-	for _, v := range c.vars {
-		name, value, ok := strings.Cut(v, "=")
-		if !ok || name == "" {
-			return nil, usage("--var %q: write it as NAME=VALUE", v)
-		}
-		vars[name] = value
-	}
-	varFiles, err := c.readVarFiles()
-	if err != nil {
+	o := lang.Options{Live: live, Visits: visits}
+	if err := c.given(&o); err != nil {
 		return nil, err
 	}
 	dir, file, err := c.place()
 	if err != nil {
 		return nil, err
 	}
-	c.dir = dir
-	c.memo = staging.OpenMemo(filepath.Join(dir, "staging"))
-	describe, closeHost := c.describer(ctx)
+	c.dir, o.File = dir, file
+	return c.loadFrom(ctx, dir, o, warnings)
+}
+
+// given sets the values of variables that the command line gives.
+func (c *command) given(o *lang.Options) (err error) {
+	o.Vars = map[string]string{}
+	for _, v := range c.vars {
+		name, value, ok := strings.Cut(v, "=")
+		if !ok || name == "" {
+			return usage("--var %q: write it as NAME=VALUE", v)
+		}
+		o.Vars[name] = value
+	}
+	o.VarFiles, err = c.readVarFiles()
+	return err
+}
+
+// loadFrom is load for a pipeline in a given directory.
+func (c *command) loadFrom(ctx context.Context, dir string, o lang.Options, warnings bool) (*dag.Graph, error) {
+	if c.memo == nil {
+		c.memo = staging.OpenMemo(filepath.Join(dir, "staging"))
+	}
+	describe, closeHost := c.describer(ctx, dir)
 	defer closeHost()
-	graph, files, diags := lang.Load(lang.Options{
-		FS: os.DirFS(dir), File: file, Vars: vars, VarFiles: varFiles, Environ: os.LookupEnv,
-		Describe: describe, Live: live, Visits: visits, Version: version,
-	})
+	o.FS, o.Environ, o.Version = os.DirFS(dir), os.LookupEnv, version
+	if o.Describe == nil {
+		o.Describe = describe
+	}
+	graph, files, diags := lang.Load(o)
 	switch {
 	case c.json && (diags.HasErrors() || warnings):
 		doc, err := diag.JSON(diags, files.Source)
@@ -123,7 +137,7 @@ func (c *command) place() (dir, file string, err error) {
 
 // describer asks plugins for their description: bundled ones are known, others
 // are started, and that is said.
-func (c *command) describer(ctx context.Context) (func(*dag.Plugin) (*dag.PluginInfo, error), func()) {
+func (c *command) describer(ctx context.Context, dir string) (func(*dag.Plugin) (*dag.PluginInfo, error), func()) {
 	var h *host.Host
 	describe := func(p *dag.Plugin) (*dag.PluginInfo, error) {
 		if name, ok := strings.CutPrefix(p.Source, "builtin/"); ok {
@@ -131,7 +145,7 @@ func (c *command) describer(ctx context.Context) (func(*dag.Plugin) (*dag.Plugin
 			if !ok {
 				return nil, errors.New(nearest(name, bundled.Names(), "there is no bundled plugin %q", name))
 			}
-			info.CheckConfig = func(config []byte) []dag.ConfigProblem { return bundled.CheckConfig(name, c.dir, config) }
+			info.CheckConfig = func(config []byte) []dag.ConfigProblem { return bundled.CheckConfig(name, dir, config) }
 			return info, nil
 		}
 		if h == nil {
@@ -139,7 +153,7 @@ func (c *command) describer(ctx context.Context) (func(*dag.Plugin) (*dag.Plugin
 			if err != nil {
 				return nil, err
 			}
-			h = host.New(host.Options{Dir: c.dir, RunID: "describe", Self: args, Bundled: bundled.Info, Memo: c.memo})
+			h = host.New(host.Options{Dir: dir, RunID: "describe", Self: args, Bundled: bundled.Info, Memo: c.memo})
 		}
 		digest, err := h.Digest(p)
 		if err != nil {

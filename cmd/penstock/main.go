@@ -121,7 +121,7 @@ func (c *command) root() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: "do", Title: "Build and run:"}, &cobra.Group{ID: "look", Title: "Look and mend:"}, &cobra.Group{ID: "", Title: "Besides:"})
 	for group, commands := range map[string][]*cobra.Command{
 		"do":   {c.initCommand(), c.fmtCommand(), c.validateCommand(), c.planCommand(), c.runCommand()},
-		"look": {c.statusCommand(), c.showCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand()},
+		"look": {c.statusCommand(), c.showCommand(), c.diffCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand()},
 		"":     {c.functionsCommand(), c.codesCommand(), c.explainCommand(), c.versionCommand(), c.completionCommand(), c.pluginCommand()},
 	} {
 		for _, cmd := range commands {

@@ -54,14 +54,9 @@ func (e *engine) prepare() error {
 				return err
 			}
 		}
-		parts := s.RecipeParts(plugin, provider)
-		content, err := e.content(s)
+		parts, err := recipeParts(e.Dir, s, plugin, provider, replay)
 		if err != nil {
 			return err
-		}
-		parts = append(parts, content...)
-		if s.Provider != nil && !replay.IsZero() {
-			parts = append(parts, dag.Part{Name: "replay", Digest: replay})
 		}
 		e.recipes[i] = recipe{digest: dag.SumParts(parts), parts: parts}
 		e.recipes[i].made = e.store.HasRecipe(e.recipes[i].digest)
@@ -83,9 +78,24 @@ func (e *engine) prepare() error {
 	return nil
 }
 
+// recipeParts are all parts of a stage's recipe. A replay is the digest of the
+// cassette that answers in the place of providers, zero where they are called.
+func recipeParts(dir string, s *dag.Stage, plugin, provider, replay dag.Digest) ([]dag.Part, error) {
+	parts := s.RecipeParts(plugin, provider)
+	content, err := content(dir, s)
+	if err != nil {
+		return nil, err
+	}
+	parts = append(parts, content...)
+	if s.Provider != nil && !replay.IsZero() {
+		parts = append(parts, dag.Part{Name: "replay", Digest: replay})
+	}
+	return parts, nil
+}
+
 // content digests the files that a stage's configuration says belong to its
 // action: a script that is edited is another action.
-func (e *engine) content(s *dag.Stage) ([]dag.Part, error) {
+func content(dir string, s *dag.Stage) ([]dag.Part, error) {
 	var parts []dag.Part
 	for _, field := range s.Info.Config {
 		if !field.Content {
@@ -100,7 +110,7 @@ func (e *engine) content(s *dag.Stage) ([]dag.Part, error) {
 		if err != nil {
 			return nil, contentError(s, field.Name, err)
 		}
-		sum, err := digestFiles(os.DirFS(e.Dir), patterns)
+		sum, err := digestFiles(os.DirFS(dir), patterns)
 		if err != nil {
 			return nil, contentError(s, field.Name, err)
 		}

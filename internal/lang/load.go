@@ -27,6 +27,9 @@ type Options struct {
 	// VarFiles, those over PENSTOCK_VAR_x, that over a default.
 	Vars     map[string]string
 	VarFiles []VarFile // later files win
+	// AnyVars leaves values alone whose variables the pipeline does not declare:
+	// they are another's, that it is compared with.
+	AnyVars bool
 	// Environ looks up a variable of the environment; nil: none is set.
 	Environ func(string) (string, bool)
 	// Describe gives what a plugin says of itself; it is asked once a plugin.

@@ -38,7 +38,7 @@ func (l *loader) loadVariables() {
 		values[name] = given{text: l.opts.Vars[name], source: "--var " + name}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if _, ok := l.names["variable"].at[name]; !ok {
+		if _, ok := l.names["variable"].at[name]; !ok && !l.opts.AnyVars {
 			l.diags = append(l.diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: unknownVariable,
 				Detail: sentence(fmt.Sprintf("%s sets a variable %q, which the pipeline does not declare.", values[name].source, name), diag.DidYouMean(name, l.names["variable"].names))})
 		}

@@ -124,6 +124,48 @@ func (s *Store) Action(digest dag.Digest) (*Action, bool, error) {
 	return a, true, nil
 }
 
+// Actions calls yield with every action, at its latest record, in the order of
+// those, until it returns false. Whether the outputs are still there is not
+// looked at. yield must not use the store.
+func (s *Store) Actions(yield func(*Action) bool) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := &s.actions
+	if err := x.log.load(); err != nil {
+		return err
+	}
+	more := true
+	take := func(kind byte, payload []byte, at uint64) {
+		if !more || kind != kindAction || len(payload) < len(dag.Digest{}) || !x.stands(dag.Digest(payload), at) {
+			return
+		}
+		if a := decodeAction(payload); a != nil {
+			more = yield(a)
+		}
+	}
+	if x.log.f != nil {
+		if _, err := x.log.read(logHead, x.log.known, func(kind byte, payload []byte, at int64) { take(kind, payload, uint64(at)) }); err != nil {
+			return err
+		}
+	}
+	for _, start := range x.log.starts {
+		frame := x.log.frame(start)
+		take(frame[3], frame[frameHead:], x.log.pendingAt(start))
+	}
+	return nil
+}
+
+// stands reports whether the record at a position is an action's latest.
+func (x *actionIndex) stands(digest dag.Digest, at uint64) bool {
+	hash := hash32(digest)
+	for c := x.table.first(hash); c.pos != 0; c = x.table.next(hash, c) {
+		if c.pos == at {
+			return true
+		}
+	}
+	return false
+}
+
 // find gives the latest record of an action, nil where there is none.
 func (x *actionIndex) find(digest dag.Digest) *Action {
 	c := x.seek(digest)
