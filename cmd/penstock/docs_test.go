@@ -266,7 +266,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		}
 	}
 	members := map[string]bool{}
-	for _, shape := range []any{engine.Tally{}, engine.Problem{}, engine.Planned{}, engine.Member{}, staging.Run{}, diag.Report{}, dag.Seen{}, gate.Report{}, gate.Breaker{}, draw.Picture{}} {
+	for _, shape := range []any{engine.Tally{}, engine.Problem{}, engine.Planned{}, engine.Member{}, staging.Run{}, diag.Report{}, dag.Seen{}, gate.Report{}, gate.Breaker{}, draw.Picture{}, dag.Changes{}, engine.Stale{}} {
 		collectMembers(reflect.TypeOf(shape), members)
 	}
 	if len(members) < 80 {
