@@ -213,7 +213,7 @@ func (c *staleness) sure(store *staging.Store) {
 		was, ok := c.was[s.Name]
 		if !ok {
 			if !store.HasRecipe(dag.SumParts(is)) { // a stage that was renamed has it
-				c.line(s).Perhaps = []string{"it is new"}
+				c.line(s).Perhaps = []string{isNew}
 			}
 			continue
 		}
@@ -242,6 +242,9 @@ func changedParts(was, is []dag.Part) []string {
 	}
 	return names
 }
+
+// isNew is why a stage is asked that no earlier pipeline had.
+const isNew = "it is new"
 
 // scheduling are the attributes of a stage that change no document.
 var scheduling = []string{

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/staging"
 )
@@ -45,7 +47,7 @@ func (c *staleness) count(store *staging.Store) error {
 		a := asked{stage: s}
 		was, ok := c.was[s.Name]
 		if !ok {
-			continue
+			was = c.is[s.Name] // what a stage of another name has left
 		}
 		if now := dag.SumParts(c.is[s.Name]); now != dag.SumParts(was) {
 			a.now = now
@@ -86,8 +88,8 @@ func (c *staleness) count(store *staging.Store) error {
 			}
 			cost.add(costOf(s, r.facts))
 		}
-		if _, was := c.was[s.Name]; !was && s.Provider != nil {
-			cost = Cost{} // of a stage that is new nothing is known
+		if s.Provider != nil && slices.Contains(c.lines[s.Name].Perhaps, isNew) {
+			cost = Cost{} // nothing is recorded that would tell
 		}
 		c.lines[s.Name].Cost = cost
 	}

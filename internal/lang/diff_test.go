@@ -7,6 +7,9 @@ import (
 	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"pgregory.net/rapid"
 
 	"github.com/penstock-run/penstock/dag"
 )
@@ -227,13 +230,76 @@ func TestDiffTellsEachEdit(t *testing.T) {
 			if c.dir != "" {
 				dir = "testdata/" + c.dir
 			}
-			changes := dag.Diff(loadFS(t, pipelineFS(t, dir)), loadFS(t, pipelineFS(t, dir, c.edits...)))
+			was, is := loadFS(t, pipelineFS(t, dir)), loadFS(t, pipelineFS(t, dir, c.edits...))
+			changes := dag.Diff(was, is)
 			if diff := cmp.Diff(c.want, told(changes)); diff != "" {
 				t.Errorf("changes (-want +got):\n%s", diff)
 			}
 			if changes.Empty() != (len(c.want) == 0 || strings.HasPrefix(c.want[0], "rewritten")) {
 				t.Errorf("Empty is %v", changes.Empty())
 			}
+			if lines := told(dag.Diff(is, is)); len(lines) > 0 {
+				t.Errorf("it differs from itself: %v", lines)
+			}
+			if back := dag.Diff(is, was); back.Empty() != changes.Empty() || len(told(back)) == 0 && len(c.want) > 0 {
+				t.Errorf("the edit taken back: %v", told(back))
+			}
+			if len(c.want) == 0 && was.Digest() != is.Digest() {
+				t.Error("the digest of the graph changes, and nothing is told")
+			}
 		})
 	}
+}
+
+// topBlocks takes a file apart into its blocks.
+func topBlocks(t testing.TB, src []byte) []string {
+	t.Helper()
+	f, diags := hclsyntax.ParseConfig(src, "pipeline.hcl", hcl.InitialPos)
+	if diags.HasErrors() {
+		t.Fatal(diags)
+	}
+	var out []string
+	for _, b := range f.Body.(*hclsyntax.Body).Blocks {
+		out = append(out, string(hcl.RangeBetween(b.TypeRange, b.CloseBraceRange).SliceBytes(src)))
+	}
+	return out
+}
+
+// Layout is no meaning: blocks in any order and in any file, comments, empty
+// lines, other names of locals and of a file with a prompt.
+func TestDiffTellsNothingOfLayout(t *testing.T) {
+	base := pipelineFS(t, "testdata/trivia")
+	was := loadFS(t, base)
+	blocks := topBlocks(t, base["pipeline.hcl"].Data)
+	rapid.Check(t, func(rt *rapid.T) {
+		fsys := fstest.MapFS{}
+		for name, file := range base {
+			fsys[name] = file
+		}
+		files := map[string]*strings.Builder{"pipeline.hcl": {}, "more.pipeline.hcl": {}}
+		for i, block := range rapid.Permutation(blocks).Draw(rt, "order") {
+			name := "pipeline.hcl"
+			if rapid.Bool().Draw(rt, fmt.Sprint("elsewhere ", i)) {
+				name = "more.pipeline.hcl"
+			}
+			switch rapid.IntRange(0, 2).Draw(rt, fmt.Sprint("comment ", i)) {
+			case 1:
+				files[name].WriteString("# why\n\n")
+			case 2:
+				block = strings.Replace(block, "{\n", "{ // how\n\n  /* so */\n", 1)
+			}
+			files[name].WriteString(block + "\n")
+		}
+		rename := strings.NewReplacer()
+		if rapid.Bool().Draw(rt, "renamed") {
+			rename = strings.NewReplacer("local.with_media", "local.media", "with_media = [", "media = [", "local.prompts}/card.md", "local.prompts}/other.md")
+			fsys["prompts/other.md"] = fsys["prompts/card.md"]
+		}
+		for name, text := range files {
+			fsys[name] = &fstest.MapFile{Data: []byte(rename.Replace(text.String()))}
+		}
+		if lines := told(dag.Diff(was, loadFS(t, fsys))); len(lines) > 0 {
+			rt.Errorf("told: %v", lines)
+		}
+	})
 }
