@@ -34,6 +34,9 @@ type Graph struct {
 	Invariants []*Invariant
 	Variables  []Variable
 
+	// Lock is what the lock file beside the pipeline holds; nil: there is none.
+	Lock *Lock
+
 	// Unsupported lists what the file asks for that this version does not run
 	// yet: a warning of validate, a refusal of plan and run.
 	Unsupported []Unsupported

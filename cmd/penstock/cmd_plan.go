@@ -23,6 +23,7 @@ func (c *command) planCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVarP(&f.jobs, "jobs", "j", engine.DefaultJobs, "taken from habit: a plan makes no visit, let alone `N`")
 	flags.BoolVarP(&f.force, "always-make", "B", false, "as if nothing were in staging/")
+	flags.BoolVar(&f.locked, "locked", false, "end with exit 5 where the lock file would have to change")
 	flags.BoolVar(&f.live, "live", false, "plan a run that calls the providers")
 	flags.BoolVar(&f.detailed, "detailed-exitcode", false, "exit 4 when the plan is not empty")
 	return cmd

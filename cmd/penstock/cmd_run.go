@@ -27,6 +27,7 @@ type runFlags struct {
 	live      bool
 	record    string
 	detailed  bool
+	locked    bool
 }
 
 func (c *command) runCommand() *cobra.Command {
@@ -50,6 +51,7 @@ func (c *command) runCommand() *cobra.Command {
 	flags.BoolVarP(&f.force, "always-make", "B", false, "answer nothing from staging/")
 	flags.BoolVar(&f.dry, "dry", false, "visit, let the gate evaluate, and commit nothing")
 	flags.BoolVar(&f.live, "live", false, "call the providers and read the web, whatever cassette the pipeline replays")
+	flags.BoolVar(&f.locked, "locked", false, "end with exit 5 where the lock file would have to change")
 	flags.StringVar(&f.record, "record", "", "append live completions and pages to `FILE`, a cassette")
 	return cmd
 }
@@ -69,7 +71,7 @@ func (c *command) options(ctx context.Context, f runFlags, visits bool) (engine.
 	}
 	return engine.Options{
 		Dir: c.dir, Graph: graph, Version: version, Self: args, Bundled: bundled.Info, Memo: c.memo,
-		Jobs: f.jobs, KeepGoing: f.keepGoing, Force: f.force, Dry: f.dry, Live: f.live, Record: f.record,
+		Jobs: f.jobs, KeepGoing: f.keepGoing, Force: f.force, Dry: f.dry, Live: f.live, Record: f.record, Locked: f.locked,
 	}, nil
 }
 

@@ -28,7 +28,7 @@ func self() ([]string, error) {
 // load reads and proves the pipeline; what is wrong with it has been printed
 // when the error is errPrinted.
 func (c *command) load(ctx context.Context, visits, live, warnings bool) (*dag.Graph, error) {
-	o := lang.Options{Live: live, Visits: visits}
+	o := lang.Options{Live: live, Visits: visits, Relock: c.relock, Retire: c.retire}
 	if err := c.given(&o); err != nil {
 		return nil, err
 	}
@@ -36,7 +36,7 @@ func (c *command) load(ctx context.Context, visits, live, warnings bool) (*dag.G
 	if err != nil {
 		return nil, err
 	}
-	c.dir, o.File = dir, file
+	c.dir, c.file, o.File = dir, file, file
 	return c.loadFrom(ctx, dir, o, warnings)
 }
 
@@ -59,11 +59,11 @@ func (c *command) loadFrom(ctx context.Context, dir string, o lang.Options, warn
 	if c.memo == nil {
 		c.memo = staging.OpenMemo(filepath.Join(dir, "staging"))
 	}
-	describe, closeHost := c.describer(ctx, dir)
-	defer closeHost()
+	ask := &asker{command: c, ctx: ctx, dir: dir}
+	defer ask.close()
 	o.FS, o.Environ, o.Version = os.DirFS(dir), os.LookupEnv, version
 	if o.Describe == nil {
-		o.Describe = describe
+		o.Describe, o.Pin = ask.describe, ask.pin
 	}
 	graph, files, diags := lang.Load(o)
 	switch {
@@ -135,45 +135,67 @@ func (c *command) place() (dir, file string, err error) {
 	return dir, file, nil
 }
 
-// describer asks plugins for their description: bundled ones are known, others
-// are started, and that is said.
-func (c *command) describer(ctx context.Context, dir string) (func(*dag.Plugin) (*dag.PluginInfo, error), func()) {
-	var h *host.Host
-	describe := func(p *dag.Plugin) (*dag.PluginInfo, error) {
-		if name, ok := strings.CutPrefix(p.Source, "builtin/"); ok {
-			info, ok := bundled.Info(name)
-			if !ok {
-				return nil, errors.New(nearest(name, bundled.Names(), "there is no bundled plugin %q", name))
-			}
-			info.CheckConfig = func(config []byte) []dag.ConfigProblem { return bundled.CheckConfig(name, dir, config) }
-			return info, nil
-		}
-		if h == nil {
-			args, err := self()
-			if err != nil {
-				return nil, err
-			}
-			h = host.New(host.Options{Dir: dir, RunID: "describe", Self: args, Bundled: bundled.Info, Memo: c.memo})
-		}
-		digest, err := h.Digest(p)
+// asker asks plugins for their description: bundled ones are known, others are
+// started, and that is said.
+type asker struct {
+	*command
+	ctx  context.Context
+	dir  string     // of the pipeline
+	host *host.Host // nil until a plugin is looked at that is not bundled
+}
+
+func (a *asker) started() (*host.Host, error) {
+	if a.host == nil {
+		args, err := self()
 		if err != nil {
 			return nil, err
 		}
-		key := "describe " + version + " " + digest.String()
-		info := &dag.PluginInfo{}
-		if c.memo.Value(key, info) {
-			return info, nil
-		}
-		c.printer().Note("starting plugin %q to ask what it is", p.Name)
-		info, err = h.Describe(ctx, p)
-		if err == nil {
-			c.memo.SetValue(key, info)
-		}
-		return info, err
+		a.host = host.New(host.Options{Dir: a.dir, RunID: "describe", Self: args, Bundled: bundled.Info, Memo: a.memo})
 	}
-	return describe, func() {
-		if h != nil {
-			_ = h.Close(ctx) // it answered; how it ends is nobody's concern
+	return a.host, nil
+}
+
+func (a *asker) describe(p *dag.Plugin) (*dag.PluginInfo, error) {
+	if name, ok := strings.CutPrefix(p.Source, "builtin/"); ok {
+		info, ok := bundled.Info(name)
+		if !ok {
+			return nil, errors.New(nearest(name, bundled.Names(), "there is no bundled plugin %q", name))
 		}
+		info.CheckConfig = func(config []byte) []dag.ConfigProblem { return bundled.CheckConfig(name, a.dir, config) }
+		return info, nil
+	}
+	h, err := a.started()
+	if err != nil {
+		return nil, err
+	}
+	digest, err := h.Digest(p)
+	if err != nil {
+		return nil, err
+	}
+	key := "describe " + version + " " + digest.String()
+	info := &dag.PluginInfo{}
+	if a.memo.Value(key, info) {
+		return info, nil
+	}
+	a.printer().Note("starting plugin %q to ask what it is", p.Name)
+	info, err = h.Describe(a.ctx, p)
+	if err == nil {
+		a.memo.SetValue(key, info)
+	}
+	return info, err
+}
+
+// pin is what a lock would hold of a plugin's files.
+func (a *asker) pin(p *dag.Plugin) (dag.Pin, error) {
+	h, err := a.started()
+	if err != nil {
+		return dag.Pin{}, err
+	}
+	return h.Pin(p)
+}
+
+func (a *asker) close() {
+	if a.host != nil {
+		_ = a.host.Close(a.ctx) // it answered; how it ends is nobody's concern
 	}
 }

@@ -86,6 +86,8 @@ type command struct {
 	varFiles []string
 	ui       *ui.Printer
 	memo     *staging.Memo
+	relock   bool       // plugins are asked what they are, whatever the lock says
+	retire   []dag.Code // codes that may be missing in the pipeline
 	began    bool // the words were understood, and the verb is being done
 }
 
@@ -121,8 +123,8 @@ func (c *command) root() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: "do", Title: "Build and run:"}, &cobra.Group{ID: "look", Title: "Look and mend:"}, &cobra.Group{ID: "", Title: "Besides:"})
 	for group, commands := range map[string][]*cobra.Command{
 		"do":   {c.initCommand(), c.fmtCommand(), c.validateCommand(), c.planCommand(), c.runCommand()},
-		"look": {c.statusCommand(), c.showCommand(), c.diffCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand()},
-		"":     {c.functionsCommand(), c.codesCommand(), c.explainCommand(), c.versionCommand(), c.completionCommand(), c.pluginCommand()},
+		"look": {c.statusCommand(), c.showCommand(), c.diffCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand(), c.pluginCommand()},
+		"":     {c.functionsCommand(), c.codesCommand(), c.explainCommand(), c.versionCommand(), c.completionCommand()},
 	} {
 		for _, cmd := range commands {
 			cmd.GroupID = group

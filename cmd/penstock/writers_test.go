@@ -18,6 +18,7 @@ var writers = map[string]string{
 	"gate":                         "the corpus, and nobody else writes there",
 	"internal/staging":             "staging/",
 	"internal/host":                "the private folders of plugin processes, under the system's temporary folder",
+	"internal/engine":              "the lock file",
 	"internal/completion":          "the cassette that --record names",
 	"cmd/penstock":                 "the pipeline that init makes",
 	"examples/trivia-cards/author": "the cassette of the example",

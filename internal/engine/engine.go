@@ -42,6 +42,7 @@ type Options struct {
 	Dry       bool   // the gate evaluates and commits nothing
 	Live      bool   // call providers and read the web, whatever the pipeline replays
 	Record    string // append live completions and pages to this cassette
+	Locked    bool   // end where the lock file would have to change
 
 	Report Report
 	// Interrupt asks for an end: closed once, nothing new is visited and what
@@ -186,9 +187,12 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 		return nil, err
 	}
 	e.host = host.New(host.Options{
-		Dir: o.Dir, RunID: e.runID, Self: o.Self, Bundled: o.Bundled, Memo: o.Memo, Version: o.Version, Log: e.pluginLog,
+		Dir: o.Dir, RunID: e.runID, Self: o.Self, Bundled: o.Bundled, Lock: o.Graph.Lock, Memo: o.Memo, Version: o.Version, Log: e.pluginLog,
 		Complete: e.complete, Deliver: func(results []host.Result) { e.send(results) },
 	})
+	if err := e.checkLock(); err != nil {
+		return nil, err
+	}
 	e.completions, err = e.openCompletions(planning)
 	if err != nil {
 		return nil, err

@@ -69,13 +69,18 @@ func (h *Host) Digest(p *dag.Plugin) (dag.Digest, error) {
 	if len(files) == 0 && len(p.Command) <= 1 {
 		return executable, nil
 	}
+	return h.listDigest(p, fmt.Sprintf("executable %s\n", executable), files, h.digests.path)
+}
+
+// listDigest is that of a plugin which is more than one file, each hashed by hash.
+func (h *Host) listDigest(p *dag.Plugin, executable string, files []string, hash func(path string) (dag.Digest, error)) (dag.Digest, error) {
 	sum := sha256.New()
-	fmt.Fprintf(sum, "penstock plugin files\nexecutable %s\n", executable)
+	fmt.Fprintf(sum, "penstock plugin files\n%s", executable)
 	if len(p.Command) > 1 {
 		fmt.Fprintf(sum, "arguments %q\n", p.Command[1:])
 	}
 	for _, name := range files {
-		d, err := h.digests.path(filepath.Join(h.opts.Dir, name))
+		d, err := hash(filepath.Join(h.opts.Dir, name))
 		if err != nil {
 			return dag.Digest{}, configError("hash plugin", p, err, "")
 		}
@@ -185,6 +190,16 @@ func (d *digests) path(path string) (dag.Digest, error) {
 			return sum, nil
 		}
 	}
+	return d.opened(f)
+}
+
+// fresh is the digest of a file as this host has read it.
+func (d *digests) fresh(path string) (dag.Digest, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return dag.Digest{}, err
+	}
+	defer f.Close()
 	return d.opened(f)
 }
 

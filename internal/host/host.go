@@ -25,6 +25,8 @@ type Options struct {
 	Self []string
 	// Bundled describes a bundled plugin by name, without a start.
 	Bundled func(name string) (*dag.PluginInfo, bool)
+	// Lock refuses to start what is not what it locks; nil: nothing is locked.
+	Lock *dag.Lock
 	// Memo remembers digests of files from run to run; nil: only in this one.
 	Memo Memo
 

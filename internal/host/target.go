@@ -52,7 +52,11 @@ func (h *Host) target(p *dag.Plugin) (*target, error) {
 	if err != nil {
 		return nil, configError("open plugin", p, err, "")
 	}
-	if err := h.checkUnchanged(p, file); err != nil {
+	err = h.checkUnchanged(p, file)
+	if err == nil {
+		err = h.checkLocked(p, file)
+	}
+	if err != nil {
 		_ = file.Close()
 		return nil, err
 	}

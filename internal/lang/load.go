@@ -34,9 +34,15 @@ type Options struct {
 	Environ func(string) (string, bool)
 	// Describe gives what a plugin says of itself; it is asked once a plugin.
 	Describe func(*dag.Plugin) (*dag.PluginInfo, error)
-	Live     bool   // the providers are called, whatever the pipeline replays
-	Visits   bool   // stages are visited: without a cassette that means live calls
-	Version  string // of Penstock, for `requires`; empty: not compared
+	// Pin gives what identifies the files of a plugin that is not bundled, to be
+	// compared with the lock; nil: they are not compared.
+	Pin func(*dag.Plugin) (dag.Pin, error)
+	// Relock asks the plugins what they are, whatever the lock says of them.
+	Relock  bool
+	Retire  []dag.Code // failure codes that may vanish
+	Live    bool       // the providers are called, whatever the pipeline replays
+	Visits  bool       // stages are visited: without a cassette that means live calls
+	Version string     // of Penstock, for `requires`; empty: not compared
 }
 
 // VarFile is a file of variables. The caller reads it: unlike all that a
@@ -55,11 +61,19 @@ type Files struct {
 	Read []string
 	// Tests are the test blocks of *.test.hcl.
 	Tests []*Test
+	// Lock is the lock file's text; nil: there is none.
+	Lock     []byte
+	lockName string
 }
 
 // Source gives the bytes of a pipeline file, nil where there is none; it is
 // what diag.Options asks for.
-func (f *Files) Source(name string) []byte { return f.Sources[name] }
+func (f *Files) Source(name string) []byte {
+	if src, ok := f.Sources[name]; ok || name != f.lockName {
+		return src
+	}
+	return f.Lock
+}
 
 // Load reads a pipeline and proves it. The graph is nil where there are
 // errors; Files is never nil, so that diagnostics can be shown.
@@ -172,6 +186,7 @@ func (l *loader) resolve() {
 	l.loadInvariants()
 	l.loadTests()
 	l.checkCodes()
+	l.checkLock()
 	l.checkSecrets()
 }
 

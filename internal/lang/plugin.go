@@ -96,6 +96,9 @@ func (l *loader) describeBundled() {
 
 func (l *loader) askPlugin(p *dag.Plugin) *dag.PluginInfo {
 	at := l.ranges[p.Pos]
+	if info := l.lockedInfo(p); info != nil {
+		return info
+	}
 	if l.opts.Describe == nil {
 		l.error(at, pluginUndescribed, "Nothing is known of this plugin: no one is there to ask it.")
 		return nil

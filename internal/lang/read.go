@@ -41,6 +41,7 @@ func (l *loader) read() bool {
 	for _, name := range names {
 		ok = l.readFile(name) && ok
 	}
+	ok = l.readLock(main) && ok
 	clear(l.fsys.seen)
 	return ok
 }

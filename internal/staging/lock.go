@@ -44,6 +44,10 @@ func (l *appendLog) locked(how int, do func(size int64) error) error {
 	return do(info.Size())
 }
 
+// LockExclusive locks an open file or folder against other processes, with
+// flock(2), until it is closed. It waits as long as an append does.
+func LockExclusive(f *os.File) error { return flock(f, unix.LOCK_EX, lockPatience) }
+
 // flock waits with back-off instead of in the kernel: a blocked call could not
 // be bounded.
 func flock(f *os.File, how int, patience time.Duration) error {
