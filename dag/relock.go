@@ -13,7 +13,8 @@ type LockChange struct {
 	What   LockAct `json:"what"`
 	Plugin string  `json:"plugin,omitempty"`
 	Code   Code    `json:"code,omitempty"`
-	Text   string  `json:"text"` // one line for people
+	Why    string  `json:"why"` // how the lock stands to the pipeline, in one line
+	Did    string  `json:"did"` // what the change does about it, in one line
 }
 
 // LockAct is what is done to an entry. The list only ever grows.
@@ -52,9 +53,12 @@ func (l *Lock) Update(g *Graph, plugins []AcceptedPlugin, retire []Code) (*Lock,
 		}
 	}
 	for _, s := range l.Unused(g) {
-		u.change(LockChange{What: LockRemove, Plugin: s.Name, Text: s.String()})
+		u.change(LockChange{What: LockRemove, Plugin: s.Name, Why: s.String(), Did: fmt.Sprintf("removed plugin %q", s.Name)})
 	}
 	slices.SortFunc(u.lock.Plugins, func(a, b LockedPlugin) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(u.changes, func(a, b LockChange) int {
+		return strings.Compare(string(a.Code)+" "+a.Plugin, string(b.Code)+" "+b.Plugin)
+	})
 	slices.SortFunc(u.lock.Codes, func(a, b LockedCode) int { return strings.Compare(string(a.Code), string(b.Code)) })
 	return u.lock, u.changes
 }
@@ -67,6 +71,9 @@ type relock struct {
 func (u *relock) change(c LockChange) { u.changes = append(u.changes, c) }
 
 func (u *relock) codes(g *Graph, retire []Code) {
+	change := func(what LockAct, code Code, why, did string) {
+		u.change(LockChange{What: what, Code: code, Why: fmt.Sprintf("failure code %s %s", code, why), Did: fmt.Sprintf(did, code)})
+	}
 	for _, f := range g.Codes {
 		k := LockedCode{Code: f.Code, Retired: f.Retired}
 		old := u.old.Code(f.Code)
@@ -75,11 +82,11 @@ func (u *relock) codes(g *Graph, retire []Code) {
 		}
 		switch {
 		case old == nil:
-			u.change(LockChange{What: LockAdd, Code: f.Code, Text: fmt.Sprintf("failure code %s is new", f.Code)})
+			change(LockAdd, f.Code, "is not locked", "added failure code %s")
 		case f.Retired && !old.Retired:
-			u.change(LockChange{What: LockRetire, Code: f.Code, Text: fmt.Sprintf("failure code %s is retired", f.Code)})
+			change(LockRetire, f.Code, "is retired in the pipeline, and not in the lock", "retired failure code %s")
 		case !f.Retired && old.Retired:
-			u.change(LockChange{What: LockRevive, Code: f.Code, Text: fmt.Sprintf("failure code %s was retired, and is in use again", f.Code)})
+			change(LockRevive, f.Code, "is retired in the lock, and not in the pipeline", "took failure code %s into use again")
 		}
 		u.lock.Codes = append(u.lock.Codes, k)
 	}
@@ -92,7 +99,7 @@ func (u *relock) codes(g *Graph, retire []Code) {
 		}
 		if !k.Retired && slices.Contains(retire, k.Code) {
 			k.Retired = true
-			u.change(LockChange{What: LockRetire, Code: k.Code, Text: fmt.Sprintf("failure code %s is retired", k.Code)})
+			change(LockRetire, k.Code, "is not in the pipeline any more", "retired failure code %s")
 		}
 		u.lock.Codes = append(u.lock.Codes, k)
 	}
@@ -102,31 +109,56 @@ func (u *relock) plugin(a AcceptedPlugin) {
 	p := a.Plugin
 	state := u.old.State(p, a.Pin)
 	k := LockedPlugin{Name: p.Name, Source: p.Source, Command: slices.Clone(p.Command), Info: a.Info, Pins: []Pin{a.Pin}}
-	old := state.Locked
-	if old != nil {
+	c := LockChange{What: LockAdd, Plugin: p.Name, Why: state.String(), Did: "locked " + k.here(a.Pin)}
+	same := true // what it says of itself
+	var dropped []string
+	if old := state.Locked; old != nil {
 		k.Unknown = old.Unknown
 		if k.Info == nil {
 			k.Info = old.Info
 		}
-		same := old.Names(p) && sameInfo(old.Info, k.Info)
+		c.What, c.Did = LockUpdate, "accepted "+k.here(a.Pin)
+		same = old.Names(p) && sameInfo(old.Info, k.Info)
 		for _, pin := range old.Pins {
 			here := pin.Platform == a.Pin.Platform
 			replaced := here && (pin.Scheme == a.Pin.Scheme || state.Word == LockDiffers)
-			if same && !replaced {
+			switch {
+			case replaced:
+			case same:
 				k.Pins = append(k.Pins, pin)
+			case !slices.Contains(dropped, pin.Platform):
+				dropped = append(dropped, pin.Platform)
 			}
 		}
 	}
-	slices.SortFunc(k.Pins, func(a, b Pin) int { return strings.Compare(a.Platform+" "+a.Scheme, b.Platform+" "+b.Scheme) })
-	u.lock.Plugins = append(u.lock.Plugins, k)
-	switch {
-	case old == nil:
-		u.change(LockChange{What: LockAdd, Plugin: p.Name, Text: state.String()})
-	case state.Word != LockSame:
-		u.change(LockChange{What: LockUpdate, Plugin: p.Name, Text: state.String()})
-	case !sameInfo(old.Info, k.Info):
-		u.change(LockChange{What: LockUpdate, Plugin: p.Name, Text: fmt.Sprintf("plugin %q says something else of itself than when it was locked, and its files are the same", p.Name)})
+	if len(dropped) > 0 {
+		c.Did += "; dropped " + strings.Join(dropped, ", ") + ", which was locked for another description of it"
 	}
+	sortPins(k.Pins)
+	u.lock.Plugins = append(u.lock.Plugins, k)
+	if state.Word == LockSame && !same {
+		c.Why = fmt.Sprintf("plugin %q says something else of itself than when it was locked, and its files are the same", p.Name)
+	}
+	if state.Word != LockSame || !same {
+		u.change(c)
+	}
+}
+
+// here is the plugin on one platform, for people.
+func (k *LockedPlugin) here(pin Pin) string {
+	words := fmt.Sprintf("plugin %q", k.Name)
+	if k.Info != nil && k.Info.Version != "" {
+		words += " " + k.Info.Version
+	}
+	platform := "on " + pin.Platform
+	if pin.Platform == AnyPlatform {
+		platform = "on any platform"
+	}
+	return fmt.Sprintf("%s %s: the %s of %s is %s", words, platform, pin.Scheme, k.Shown(), pin.Short())
+}
+
+func sortPins(pins []Pin) {
+	slices.SortFunc(pins, func(a, b Pin) int { return strings.Compare(a.Platform+" "+a.Scheme, b.Platform+" "+b.Scheme) })
 }
 
 // sameInfo compares descriptions; an empty list is as none.

@@ -120,18 +120,17 @@ func (c *command) bothSides(ctx context.Context, f diffFlags, args []string) (wa
 		before.name, after.name = args[0], args[1]
 	}
 	c.memo = staging.OpenMemo(filepath.Join(c.dir, "staging"))
-	now, closeNow := c.describer(ctx, after.dir)
-	defer closeNow()
-	then, closeThen := c.describer(ctx, before.dir)
-	defer closeThen()
-	if is.Graph, err = c.loadSide(ctx, after, o, now); err != nil {
+	now, then := &asker{command: c, ctx: ctx, dir: after.dir}, &asker{command: c, ctx: ctx, dir: before.dir}
+	defer now.close()
+	defer then.close()
+	if is.Graph, err = c.loadSide(ctx, after, o, now.describe); err != nil {
 		return was, is, end, err
 	}
 	was.Graph, err = c.loadSide(ctx, before, o, func(p *dag.Plugin) (*dag.PluginInfo, error) {
-		info, err := then(p)
+		info, err := then.describe(p)
 		if err != nil && !strings.HasPrefix(p.Source, "builtin/") {
 			// A program that is built is not kept under version control.
-			if other, missing := now(p); missing == nil {
+			if other, missing := now.describe(p); missing == nil {
 				return other, nil
 			}
 		}

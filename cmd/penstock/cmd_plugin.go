@@ -3,6 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -73,7 +77,7 @@ func (c *command) lockOptions(ctx context.Context) (engine.LockOptions, *asker, 
 	if err != nil {
 		return engine.LockOptions{}, nil, err
 	}
-	ask := &asker{command: c, ctx: ctx}
+	ask := &asker{command: c, ctx: ctx, dir: c.dir}
 	return engine.LockOptions{Dir: c.dir, File: lang.LockFile(c.file), Graph: graph, Describe: ask.describe, Memo: c.memo, Retire: c.retire}, ask, nil
 }
 
@@ -139,7 +143,7 @@ func (c *command) lockPlugins(ctx context.Context, retire []string) error {
 		}{1, report})
 	}
 	for _, change := range report.Changes {
-		p.Line("%s: %s", actWords[change.What], change.Text)
+		p.Line("%s", change.Did)
 	}
 	switch {
 	case report.Created:
@@ -155,7 +159,8 @@ func (c *command) lockPlugins(ctx context.Context, retire []string) error {
 	return nil
 }
 
-// actWords are what was done, for people.
-var actWords = map[dag.LockAct]string{
-	dag.LockAdd: "added", dag.LockUpdate: "accepted", dag.LockRemove: "removed", dag.LockRetire: "retired", dag.LockRevive: "taken back",
+// merges tells whether git was told how to merge the lock.
+func (c *command) merges(file string) bool {
+	text, err := os.ReadFile(filepath.Join(c.dir, ".gitattributes"))
+	return err == nil && slices.Contains(strings.Split(string(text), "\n"), lang.MergeAttribute(file))
 }

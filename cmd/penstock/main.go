@@ -88,7 +88,7 @@ type command struct {
 	memo     *staging.Memo
 	relock   bool       // plugins are asked what they are, whatever the lock says
 	retire   []dag.Code // codes that may be missing in the pipeline
-	began    bool // the words were understood, and the verb is being done
+	began    bool       // the words were understood, and the verb is being done
 }
 
 func (c *command) printer() *ui.Printer {

@@ -19,6 +19,7 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
 		"penstock":      func() { ownNames(); os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
 		"trivia-models": func() { serveModels(os.Args[1]) },
+		"shout":         serveShout,
 	})
 }
 

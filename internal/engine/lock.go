@@ -41,7 +41,7 @@ func (e *engine) checkLock() error {
 	case e.Locked && len(changes) > 0:
 		err := &dag.Error{Op: "check lock", Subject: e.Graph.Lock.File, Kind: dag.KindDiffers, Hint: lockHint}
 		for _, c := range changes {
-			err.Err = errors.Join(err.Err, errors.New(c.Text))
+			err.Err = errors.Join(err.Err, errors.New(c.Why))
 		}
 		return err
 	}

@@ -394,7 +394,7 @@ type lockedEntry struct {
 	Outcomes      []string       `json:"outcomes,omitempty"`
 	Codes         []dag.Code     `json:"codes,omitempty"`
 	Config        []lockedField  `json:"config,omitempty"`
-	Unknown       jsontext.Value `json:",unknown"`
+	Unknown       jsontext.Value `json:",embed"` // what a newer version wrote
 }
 
 type lockedField struct {
