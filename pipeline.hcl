@@ -243,7 +243,7 @@ gate "accept" {
   }
   check "unrelated" {
     code = failure.R_SRC_LAUNDER
-    urls = [for source in report.sources : source.url if source.url != null]
+    urls = report.sources[*].url
   }
   check "live" {
     code    = failure.R_SRC_DEAD

@@ -88,7 +88,7 @@ const (
 // CheckArg is one argument of a check kind.
 type CheckArg struct {
 	Name     string
-	Type     string // "value", "text", "texts", "number", "bool", "sources", "stage", "stages", "schema", "path", "duration", "rules", "word"
+	Type     string // "value", "text", "texts", "addresses", "number", "bool", "sources", "stage", "stages", "schema", "path", "duration", "rules", "word"
 	Required bool
 	Constant bool   // known when the pipeline is loaded
 	Default  string // for people
@@ -139,13 +139,13 @@ var checkKinds = []CheckInfo{
 	{Kind: "sources", Phase: Static, Supported: true, Holds: "at least `min` usable sources, none without a URL", Args: []CheckArg{
 		{Name: "sources", Type: "sources", Required: true}, {Name: "min", Type: "number", Constant: true, Default: "2"}, {Name: "supports", Type: "texts", Constant: true, Default: "[]"}}},
 	{Kind: "unrelated", Phase: Static, Supported: true, Holds: "at least `min` registrable domains", Args: []CheckArg{
-		{Name: "urls", Type: "texts", Required: true}, {Name: "min", Type: "number", Constant: true, Default: "2"}}},
+		{Name: "urls", Type: "addresses", Required: true}, {Name: "min", Type: "number", Constant: true, Default: "2"}}},
 	{Kind: "score", Phase: Static, Holds: "a number in [0,1] against the bands", Args: []CheckArg{
 		{Name: "value", Type: "number", Required: true}, {Name: "quarantine", Type: "number", Constant: true}, {Name: "review", Type: "number", Constant: true}}},
 	{Kind: "votes", Phase: Static, Holds: "enough of the verdicts agree", Args: []CheckArg{
 		{Name: "verdicts", Type: "texts", Required: true}, {Name: "of", Type: "number", Constant: true}, {Name: "agree", Type: "number", Constant: true}}},
 	{Kind: "live", Phase: Network, Supported: true, Holds: "every URL answers its live check", Args: []CheckArg{
-		{Name: "urls", Type: "texts", Required: true}, {Name: "timeout", Type: "duration", Constant: true, Default: "20s"}, {Name: "blocked", Type: "word", Constant: true, Default: `"dead"`},
+		{Name: "urls", Type: "addresses", Required: true}, {Name: "timeout", Type: "duration", Constant: true, Default: "20s"}, {Name: "blocked", Type: "word", Constant: true, Default: `"dead"`},
 		{Name: "canary", Type: "text", Constant: true, Doc: "an address that answers whenever this side is well"}}},
 	{Kind: "quoted", Phase: Network, Supported: true, Holds: "each quote occurs in the page that the live check read", Args: []CheckArg{
 		{Name: "sources", Type: "sources", Required: true}}},

@@ -46,7 +46,8 @@ func newLiveCheck(c *dag.Check) (checker, error) {
 	return check, nil
 }
 
-// judge finds out what is to be read. No URL at all proves nothing.
+// judge finds out what is to be read. No URL at all proves nothing, and a source
+// without one, null or blank, is not live.
 func (c *liveCheck) judge(s *scope) (result, error) {
 	urls, err := decode[[]string](s, c.urls, "urls")
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 // to one house are one source. Domains that the gate's same_owner joins are one. A
 // URL lends a domain as often as a check "sources" before it found it usable: a
 // source that proves nothing must not be what tells two others apart, nor make one
-// that stands alone look like two of one house.
+// that stands alone look like two of one house. One that is null or blank is no
+// address and lends none.
 type unrelatedCheck struct {
 	urls  dag.Expr
 	least int

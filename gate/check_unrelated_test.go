@@ -16,6 +16,33 @@ func unrelatedURLs() *dag.Check {
 	return &dag.Check{Kind: "unrelated", Code: "R_SRC_LAUNDER", Args: map[string]dag.Expr{"urls": get("card.urls")}}
 }
 
+// What is null or blank is no address: it lends no domain, and is never live.
+func TestNoAddress(t *testing.T) {
+	urls := val([]any{"http://www.nps.gov/", nil, "http://www.nasa.gov/", " "})
+	unrelated, err := newUnrelatedCheck(&dag.Check{Args: map[string]dag.Expr{"urls": urls}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := unrelated.judge(&scope{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"nps.gov", "", "nasa.gov", ""}, r.found["domains"]); diff != "" || r.state != held || *r.figure != 2 {
+		t.Errorf("unrelated: %s, figure %v\n%s", r.state, *r.figure, diff)
+	}
+	live, err := newLiveCheck(&dag.Check{Args: map[string]dag.Expr{"urls": urls}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = live.judge(&scope{}); err != nil {
+		t.Fatal(err)
+	}
+	want := []Detail{{At: "urls[1]", Why: "there is no URL"}, {At: "urls[3]", Why: "there is no URL"}}
+	if diff := cmp.Diff(want, r.details); diff != "" || r.state != failed {
+		t.Errorf("live: %s\n%s", r.state, diff)
+	}
+}
+
 // Where the URLs lead counts as much as where they begin.
 func TestUnrelatedByFinalURL(t *testing.T) {
 	unread := &dag.Check{Kind: "live", Code: "R_SRC_DEAD", If: val(false), Args: map[string]dag.Expr{"urls": get("card.urls")}}

@@ -29,24 +29,25 @@ type checkMember struct {
 
 // memberForms say of each type what is to be written.
 var memberForms = map[string]string{
-	"value":    "any JSON value",
-	"text":     `a text: "…"`,
-	"texts":    `a list of texts: ["…", "…"]`,
-	"number":   "a number: 3",
-	"bool":     "true or false",
-	"sources":  `a list of sources: [{"url": "https://…", "quote": "…", "supports": ["claim"]}]`,
-	"stage":    `the name of a stage, as the visits have it: "verifier"`,
-	"stages":   `a list of stages, as the visits have them: ["crafter"]`,
-	"schema":   `a JSON Schema, or the path of its file: "card.json"`,
-	"path":     `a path: "card" or "/card"`,
-	"duration": `a duration: "20s"`,
-	"rules":    `rules, or the path of their file: "phrases.json"`,
-	"word":     `a word: "…"`,
-	"visits":   `a list of visits: [{"stage": "verifier", "plugin": "…", "provider": "…", "model": "…", "input": {…}}]`,
-	"corpus":   `{"accepted": [{…}]}, of each accepted record the arguments that it had`,
-	"pages":    `a list of pages: [{"url": "https://…", "verdict": "live", "status": 200, "text": "…"}]`,
-	"hosts":    `a list of hosts: ["localhost"]`,
-	"owners":   `a list of lists of domains: [["wikipedia.org", "wikidata.org"]]`,
+	"value":     "any JSON value",
+	"text":      `a text: "…"`,
+	"texts":     `a list of texts: ["…", "…"]`,
+	"addresses": `a list of addresses: ["https://…", "https://…"]`,
+	"number":    "a number: 3",
+	"bool":      "true or false",
+	"sources":   `a list of sources: [{"url": "https://…", "quote": "…", "supports": ["claim"]}]`,
+	"stage":     `the name of a stage, as the visits have it: "verifier"`,
+	"stages":    `a list of stages, as the visits have them: ["crafter"]`,
+	"schema":    `a JSON Schema, or the path of its file: "card.json"`,
+	"path":      `a path: "card" or "/card"`,
+	"duration":  `a duration: "20s"`,
+	"rules":     `rules, or the path of their file: "phrases.json"`,
+	"word":      `a word: "…"`,
+	"visits":    `a list of visits: [{"stage": "verifier", "plugin": "…", "provider": "…", "model": "…", "input": {…}}]`,
+	"corpus":    `{"accepted": [{…}]}, of each accepted record the arguments that it had`,
+	"pages":     `a list of pages: [{"url": "https://…", "verdict": "live", "status": 200, "text": "…"}]`,
+	"hosts":     `a list of hosts: ["localhost"]`,
+	"owners":    `a list of lists of domains: [["wikipedia.org", "wikidata.org"]]`,
 }
 
 // members are what the file of a kind may have, the arguments first.
@@ -226,6 +227,8 @@ func (f *checkFile) fits(m checkMember, value jsontext.Value) error {
 		to = new(string)
 	case "texts", "stages":
 		to = new([]string)
+	case "addresses":
+		to = new([]*string)
 	case "number":
 		to = new(float64)
 	case "bool":

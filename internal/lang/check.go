@@ -129,6 +129,8 @@ func (l *loader) checkArg(c *dag.Check, b *body, arg dag.CheckArg) {
 		want = expr.WantText
 	case "texts":
 		want = expr.WantTexts
+	case "addresses":
+		want = expr.WantAddresses
 	case "number":
 		want = expr.WantNumber
 	case "bool":

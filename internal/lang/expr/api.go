@@ -27,7 +27,8 @@ const (
 	WantTexts                    // a list of texts (tuple, list or set)
 	WantList                     // a list of any
 	WantAny
-	WantFigure // a finite number, or null: none
+	WantFigure    // a finite number, or null: none
+	WantAddresses // a list of texts, of which each may be null: none
 )
 
 // Env says what names mean at one place of a pipeline.

@@ -54,6 +54,7 @@ func TestDiagnostics(t *testing.T) {
 		{"text wanted, list", `item.w`, WantText, `1,1-7: Wrong type: A text is needed here, and this is a list of texts.`},
 		{"text wanted, a side", `item.ok ? item.q : item.n`, WantText, `1,20-26: Wrong type: A text is needed here, and this is a number. Write it inside a template: "${…}".`},
 		{"texts wanted", `[item.n]`, WantTexts, `1,1-9: Wrong type: A list of texts is needed here, and this is a list of numbers.`},
+		{"addresses wanted", `[item.n]`, WantAddresses, `1,1-9: Wrong type: A list of texts is needed here, and this is a list of numbers.`},
 		{"list in a template", `"a ${item.w}"`, WantText, `1,6-12: Wrong type: A list cannot stand in a text, and this is a list of texts. Write join(", ", …), or jsonencode(…).`},
 		{"object in a template", `"a ${item}"`, WantText, `1,6-10: Wrong type: An object cannot stand in a text, and this is an object. Name one of its attributes, or write jsonencode(…).`},
 		{"attribute of a list", `item.w.x`, WantAny, `1,8-9: Wrong type: item.w is a list, which has no attribute "x". One element is item.w[0].x, all are item.w[*].x.`},

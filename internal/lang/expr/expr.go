@@ -222,7 +222,7 @@ func (x *compiled) misshapen(d dag.Doc) string {
 			return ""
 		}
 		want = kindNumber
-	case WantList, WantTexts:
+	case WantList, WantTexts, WantAddresses:
 		want = kindList
 	default:
 		return ""
@@ -230,12 +230,13 @@ func (x *compiled) misshapen(d dag.Doc) string {
 	if got != want {
 		return fmt.Sprintf("%s is %s here, and a %s is needed.", atStart(nameOf(x.root)), articledWord(rawKind(nullFor(d.Bytes))), wantWords[x.want])
 	}
-	if x.want != WantTexts {
+	if x.want != WantTexts && x.want != WantAddresses {
 		return ""
 	}
 	i, detail := 0, ""
 	eachElement(d.Bytes, func(elem []byte) bool {
-		if kindOf(elem) != kindString {
+		k := kindOf(elem)
+		if k != kindString && !(k == kindNull && x.want == WantAddresses) {
 			detail = fmt.Sprintf("Element %d of %s is %s here, and a list of texts is needed.", i, nameOf(x.root), articledWord(rawKind(elem)))
 		}
 		i++
@@ -244,7 +245,7 @@ func (x *compiled) misshapen(d dag.Doc) string {
 	return detail
 }
 
-var wantWords = map[Want]string{WantBool: "bool", WantText: "text", WantNumber: "number", WantFigure: "number", WantList: "list", WantTexts: "list of texts"}
+var wantWords = map[Want]string{WantBool: "bool", WantText: "text", WantNumber: "number", WantFigure: "number", WantList: "list", WantTexts: "list of texts", WantAddresses: "list of texts"}
 
 // visit calls f for every node of a compiled tree, parents first.
 func visit(x hclsyntax.Expression, f func(hclsyntax.Expression)) {

@@ -150,3 +150,28 @@ func TestOrderOfReading(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAddresses: what the schema names and the document lacks is null, which an
+// address may be and a text may not.
+func TestAddresses(t *testing.T) {
+	env := cardEnv()
+	env.Names[dag.Name{Root: "item"}] = Object(map[string]*Type{"sources": List(Object(map[string]*Type{"url": Nullable(String())}))})
+	scope := fixed{dag.NewDoc([]byte(`{"sources":[{"url":"http://a.example/"},{"url":null},{}]}`))}
+	for want, message := range map[Want]string{
+		WantAddresses: "",
+		WantTexts:     "E_EXPR: p.hcl:1,1: Element 1 of item.sources[*].url is null here, and a list of texts is needed.",
+	} {
+		x, diags := Compile(parse(`item.sources[*].url`), env, want)
+		if diags.HasErrors() {
+			t.Fatal(complaints(diags))
+		}
+		got, err := x.Doc(scope)
+		if message == "" {
+			if err != nil || string(got.Bytes) != `["http://a.example/",null,null]` {
+				t.Errorf("%s, %v", got.Bytes, err)
+			}
+		} else if err == nil || err.Error() != message {
+			t.Errorf("%s, %v; want %s", got.Bytes, err, message)
+		}
+	}
+}

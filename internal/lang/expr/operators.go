@@ -282,9 +282,10 @@ func (c *compiler) wanted(x hclsyntax.Expression, t *Type, want Want) {
 		complain("number", "")
 	case want == WantList && t.kind != kindList:
 		complain("list", "")
-	case want == WantTexts && t.kind != kindList:
+	case (want == WantTexts || want == WantAddresses) && t.kind != kindList:
 		complain("list of texts", "")
-	case want == WantTexts && t.elem.kind != kindString && t.elem.kind != kindAny:
+	case want == WantAddresses && t.elem.kind == kindNull:
+	case (want == WantTexts || want == WantAddresses) && t.elem.kind != kindString && t.elem.kind != kindAny:
 		complain("list of texts", "")
 	}
 }
