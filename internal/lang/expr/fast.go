@@ -134,8 +134,30 @@ func rawOf(x hclsyntax.Expression) rawFunc {
 			}
 			return raw, ok
 		}
+	case *hclsyntax.FunctionCallExpr:
+		return rawLength(x)
 	}
 	return nil
+}
+
+// rawLength is length(path) of a list.
+func rawLength(x *hclsyntax.FunctionCallExpr) rawFunc {
+	if x.Name != "length" || len(x.Args) != 1 || x.ExpandFinal {
+		return nil
+	}
+	read := rawOf(x.Args[0])
+	if read == nil {
+		return nil
+	}
+	return func(f *frame) ([]byte, bool) {
+		raw, ok := read(f)
+		if !ok || kindOf(raw) != kindList {
+			return nil, false
+		}
+		n := 0
+		whole := eachElement(raw, func([]byte) bool { n++; return true })
+		return strconv.AppendInt(nil, int64(n), 10), whole
+	}
 }
 
 func fastCompare(x *compareNode) closure {
@@ -156,11 +178,14 @@ func fastCompare(x *compareNode) closure {
 	if !equality || x.l == nil || x.r == nil {
 		return nil
 	}
+	unequal := x.Op == hclsyntax.OpNotEqual
+	if lt, rt := fastText(x.l), fastText(x.r); lt != nil && rt != nil {
+		return fastEqualTexts(lt, rt, unequal)
+	}
 	lb, rb := fastBool(x.l), fastBool(x.r)
 	if lb == nil || rb == nil {
 		return nil
 	}
-	unequal := x.Op == hclsyntax.OpNotEqual
 	return func(f *frame) verdict {
 		a := lb(f)
 		if a == unsure {
@@ -168,6 +193,20 @@ func fastCompare(x *compareNode) closure {
 		}
 		b := rb(f)
 		if b == unsure {
+			return unsure
+		}
+		return verdictOf((a == b) != unequal)
+	}
+}
+
+func fastEqualTexts(l, r textClosure, unequal bool) closure {
+	return func(f *frame) verdict {
+		a, ok := l(f)
+		if !ok {
+			return unsure
+		}
+		b, ok := r(f)
+		if !ok {
 			return unsure
 		}
 		return verdictOf((a == b) != unequal)

@@ -65,7 +65,13 @@ func planOf(x hclsyntax.Expression) plan {
 			return &constantPlan{doc: docOf(b)}
 		}
 	}
-	return &computedPlan{x, fastText(x)}
+	general := &computedPlan{x, fastText(x)}
+	if call, ok := x.(*hclsyntax.FunctionCallExpr); ok {
+		if p := planConcat(call, general); p != nil {
+			return p
+		}
+	}
+	return general
 }
 
 func planObject(x *hclsyntax.ObjectConsExpr) (plan, bool) {

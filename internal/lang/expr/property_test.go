@@ -91,9 +91,108 @@ func genLiteral(t *rapid.T) string {
 	return "null"
 }
 
+// genLong is what may have a length.
+var genLong = rapid.SampledFrom([]string{"origin.l", "origin.o", "origin", "origin.a", `get(origin, "none", [1, 2])`})
+
+// genText makes a text of paths and constants, or what may be one.
+func genText(t *rapid.T, depth int) string {
+	kind := rapid.IntRange(0, 6).Draw(t, "text")
+	if depth == 0 {
+		kind %= 2
+	}
+	switch kind {
+	case 0:
+		return genPath.Draw(t, "path")
+	case 1:
+		return hclText(rapid.SampledFrom(words).Draw(t, "constant"))
+	case 2, 3:
+		return `"${` + genText(t, depth-1) + "}" + rapid.SampledFrom([]string{"", "-", "e", "\u0301"}).Draw(t, "between") + "${" + genText(t, depth-1) + `}"`
+	case 4:
+		return "substr(" + genText(t, depth-1) + ", " + rapid.SampledFrom([]string{"0", "1", "3", "-1"}).Draw(t, "offset") + ", " + rapid.SampledFrom([]string{"0", "2", "12", "-1"}).Draw(t, "length") + ")"
+	}
+	return rapid.SampledFrom([]string{"sha256", "fingerprint", "normalize"}).Draw(t, "function") + "(" + genText(t, depth-1) + ")"
+}
+
+// TestTextsAgree: what is made of raw texts is what the general way makes, and so
+// is what either complains of.
+func TestTextsAgree(t *testing.T) {
+	env, short := cardEnv(), 0
+	rapid.Check(t, func(t *rapid.T) {
+		src := genText(t, 3)
+		x, diags := Compile(parse(src), env, WantAny)
+		if diags.HasErrors() {
+			t.Skip(src)
+		}
+		c := x.(*compiled)
+		p, ok := c.plan.(*computedPlan)
+		if !ok {
+			return // a path or a constant
+		}
+		doc := rawScope(raw(t, genDoc(t)))
+		if p.text != nil {
+			if _, ok := p.text(newFrame(doc, c.names, nil)); ok {
+				short++
+			}
+		}
+		agree(t, src, c, doc)
+	})
+	if short == 0 {
+		t.Error("no text was made the short way")
+	}
+}
+
+// TestConcatAgrees: lists that are put together raw are those of the general way.
+func TestConcatAgrees(t *testing.T) {
+	env, short := cardEnv(), 0
+	parts := rapid.SampledFrom([]string{"origin.l", "origin.t", "origin.t[*]", "origin.n[*].x", "origin.a", "[origin.a]", "[origin.a, origin.b]", "[]", `["k", true]`, "[origin.t]", `["${origin.a}!"]`, "[fingerprint(origin.a)]"})
+	rapid.Check(t, func(t *rapid.T) {
+		src := "concat(" + strings.Join(rapid.SliceOfN(parts, 1, 3).Draw(t, "parts"), ", ") + ")"
+		x, diags := Compile(parse(src), env, WantAny)
+		if diags.HasErrors() {
+			t.Skip(src)
+		}
+		c := x.(*compiled)
+		origin := genDoc(t)
+		texts := rapid.SliceOfN(rapid.SampledFrom(words), 0, 3).Draw(t, "t")
+		origin["t"], origin["n"] = texts, []any{map[string]any{"x": genScalar(t)}}
+		doc := rawScope(raw(t, origin))
+		if p, ok := c.plan.(*concatPlan); ok {
+			all := true
+			for _, list := range p.lists {
+				b, err := list.append(nil, c, newFrame(doc, c.names, nil))
+				all = all && err == nil && plainList(b)
+			}
+			if all {
+				short++
+			}
+		}
+		agree(t, src, c, doc)
+	})
+	if short == 0 {
+		t.Error("no list was made the short way")
+	}
+}
+
+// agree compares an expression's plan with the general way.
+func agree(t *rapid.T, src string, x *compiled, doc rawScope) {
+	got, err := x.Doc(doc)
+	general := *x
+	general.plan = &computedPlan{x: x.root}
+	slow, slowErr := general.Doc(doc)
+	if string(got.Bytes) != string(slow.Bytes) || fmt.Sprint(err) != fmt.Sprint(slowErr) {
+		t.Fatalf("%s on %s: %s, %v; the general way: %s, %v", src, doc, got.Bytes, err, slow.Bytes, slowErr)
+	}
+}
+
 // genBool makes a condition.
 func genBool(t *rapid.T, depth int) string {
-	kind := rapid.IntRange(0, 9).Draw(t, "node")
+	kind := rapid.IntRange(0, 11).Draw(t, "node")
+	switch {
+	case kind == 10:
+		return genText(t, 2) + rapid.SampledFrom([]string{" == ", " != "}).Draw(t, "op") + genText(t, 2)
+	case kind == 11:
+		return "length(" + genLong.Draw(t, "long") + ")" + rapid.SampledFrom([]string{" == ", " != ", " < ", " >= "}).Draw(t, "op") + rapid.SampledFrom([]string{"0", "2", "2.5"}).Draw(t, "n")
+	}
 	if depth == 0 && kind > 5 {
 		kind -= 5
 	}
