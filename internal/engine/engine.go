@@ -198,7 +198,9 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 		return nil, err
 	}
 	e.pages = e.openPages()
-	e.store, err = staging.Open(filepath.Join(o.Dir, "staging"), staging.Options{ReadOnly: planning, RunID: e.runID, Log: o.Report.Warn})
+	e.store, err = staging.Open(filepath.Join(o.Dir, "staging"), staging.Options{
+		ReadOnly: planning, Alone: planned.alone(), Wait: planned.waits(), RunID: e.runID, Log: o.Report.Warn,
+	})
 	if err != nil {
 		return nil, err
 	}

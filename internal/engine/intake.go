@@ -89,6 +89,7 @@ func (e *engine) take1(record *source.Record) error {
 	raw := dag.Sum(record.Raw)
 	key := e.trailKey(record, raw)
 	if head, ok := e.store.Trail(key); ok && !e.Force && e.finished(head) && e.settled(head, record.Place(), raw) {
+		e.planning.keepTrail(key)
 		return nil
 	}
 	intake := e.intakeKey(record, raw)

@@ -19,6 +19,7 @@ type Planned struct {
 	Calls *int `json:"max_calls"`
 
 	byStage map[*dag.Stage]*StagePlan
+	keep    *keeping           // not nil: the walk is for a collection
 	missing map[*dag.Stage]int // items whose next visit is no longer answered from staging
 }
 
@@ -177,6 +178,9 @@ func leavesFrom(g *dag.Graph, s *dag.Stage) int {
 // gate notes an item that a run would hand to the gate, and whether the gate
 // has its verdict on record.
 func (p *Planned) gate(e *engine, it *item, step dag.Step) {
+	if p.keep != nil {
+		return // a collection leaves the gate's files alone
+	}
 	if e.gate.Evaluate(e.hostCtx, e.candidate(it, step)).Known() {
 		p.Gate.Reuse++
 		return

@@ -95,12 +95,10 @@ func (e *engine) answered(s *dag.Stage, action dag.Digest) (made, bool) {
 	if err != nil || !ok {
 		return made{}, false
 	}
-	if a.Run == e.runID {
-		return made{Action: a}, true
-	}
-	if (e.Record != "" && s.Provider != nil) || !e.reusable(s, a.Facts.EndedAt) {
+	if a.Run != e.runID && (e.Record != "" && s.Provider != nil || !e.reusable(s, a.Facts.EndedAt)) {
 		return made{}, false
 	}
+	e.planning.keepAction(action)
 	return made{Action: a}, true
 }
 

@@ -34,6 +34,8 @@ const Version = 1
 type Options struct {
 	ReadOnly bool             // write nothing at all; a store that is not there is an empty one
 	RunID    string           // who claims; empty: this process claims nothing
+	Alone    bool             // have the store for this process alone, which a collection needs; others wait until Close
+	Wait     bool             // with Alone: wait for living runs to end, instead of refusing
 	Log      func(msg string) // told what was cut or damaged; must not use the store. Nil: nobody is told
 }
 
@@ -44,6 +46,7 @@ type Store struct {
 	readOnly       bool
 	runID          string
 	log            func(string)
+	presence       *os.File // locked for as long as this store is open; nil: there was no store to lock
 
 	flushing sync.Mutex // one Flush at a time; taken before mu
 	mu       sync.Mutex // guards what follows; not held while documents and records are synced
@@ -85,6 +88,9 @@ func Open(dir string, o Options) (*Store, error) {
 	if err := s.checkVersion(); err != nil {
 		return nil, err
 	}
+	if err := s.enterStore(o); err != nil {
+		return nil, err
+	}
 	s.recipes.open(s)
 	s.actions.open(s)
 	s.trails.open(s)
@@ -92,6 +98,7 @@ func Open(dir string, o Options) (*Store, error) {
 	s.claims.open(s)
 	if !o.ReadOnly && o.RunID != "" {
 		if err := s.beAlive(); err != nil {
+			s.leaveStore()
 			return nil, err
 		}
 	}
@@ -318,5 +325,6 @@ func (s *Store) Close() error {
 	s.trails.free()
 	s.intakes.free()
 	s.beDead()
+	s.leaveStore()
 	return err
 }
