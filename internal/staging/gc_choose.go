@@ -89,7 +89,8 @@ func (h *chooser) roots() {
 			unfinished[t.run] = true
 		}
 		newest := byKey[t.key] == int32(i)
-		if t.flags&trailRoot != 0 || newest && (now || last[t.run]) || open || accepted[t.item] == int32(i) {
+		best, ever := accepted[t.item]
+		if t.flags&trailRoot != 0 || newest && (now || last[t.run]) || open || ever && best == int32(i) {
 			h.trail(t, true)
 		}
 	}

@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var roles = map[string]func(dir, run string) error{"write": writeForever, "fill": fillSome, "claim": claimAll, "full": fillDisk}
+var roles = map[string]func(dir, run string) error{"write": writeForever, "fill": fillSome, "claim": claimAll, "full": fillDisk, "collect": collectAndDie}
 
 // child is a process of ours.
 type child struct {
