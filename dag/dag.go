@@ -65,8 +65,12 @@ type Variable struct {
 	Type        string // as written: "string", "list(string)"
 	Sensitive   bool
 	Value       Doc // null where sensitive
+	Validations []Validation
 	Pos         Pos
 }
+
+// Validation is what the value of a variable was held to when it was set.
+type Validation struct{ Condition, Message string } // as written
 
 // Plugin is a program that serves stages or providers.
 type Plugin struct {
@@ -386,13 +390,15 @@ type Mode struct {
 	Pos   Pos
 }
 
-// Invariant is a property of paths that is proved over the graph.
+// Invariant is a property of paths that is proved over the graph, or a static
+// condition, which held when the pipeline was loaded.
 type Invariant struct {
-	Text    string
-	From    []*Stage
-	To      *Gate
-	Through *Stage
-	Pos     Pos
+	Text      string
+	From      []*Stage
+	To        *Gate
+	Through   *Stage
+	Condition string // as written; empty: a property of paths
+	Pos       Pos
 }
 
 // Finding is what a check or a stage proposes about an item. It belongs to its

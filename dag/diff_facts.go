@@ -207,6 +207,14 @@ func variableBlock(v Variable) factBlock {
 	if !v.Value.IsNull() {
 		l.word("value", string(v.Value.Bytes))
 	}
+	for i, check := range v.Validations {
+		at := "validation"
+		if len(v.Validations) > 1 {
+			at += " #" + itoa(i+1)
+		}
+		l.word(at+".condition", check.Condition)
+		l.text(at+".message", check.Message)
+	}
 	return factBlock{v.Name, v.Name, l}
 }
 
@@ -228,6 +236,8 @@ func invariantBlocks(g *Graph) []factBlock {
 		var l factList
 		l.stages("from", inv.From)
 		l.stage("through", inv.Through)
+		// A condition is compared as it is written: what it came to is true on both sides.
+		l.word("condition", inv.Condition)
 		return factBlock{inv.Text, inv.Text, l}
 	})
 }

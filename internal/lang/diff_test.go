@@ -201,6 +201,11 @@ func TestDiffTellsEachEdit(t *testing.T) {
 			`gate.corpus.evidence_record: { topic_id = card.topic_id, claim = report.claim, sources = report.sources, domains = checks.unrelated, crafter = visit.crafter == null ? visit.media_crafter : visit.crafter, verifier = visit.verifier } → { topic_id = card.topic_id, sources = report.sources, domains = checks.unrelated, crafter = visit.crafter == null ? visit.media_crafter : visit.crafter, verifier = visit.verifier }`}},
 		{name: "what else is of the gate", edits: []swap{{old: `  rejections = "meta/rejections.jsonl"`, new: "  undecided = \"parked\"\n  allow_hosts = [\"localhost\"]\n  same_owner = [[\"a.com\", \"b.com\"]]"}}, want: []string{
 			`gate.undecided: review → parked`, `gate.allow_hosts:  → ["localhost"]`, `gate.same_owner.0:  → ["a.com", "b.com"]`, `gate.rejections: "meta/rejections.jsonl" → `}},
+		{name: "a validation", edits: []swap{{old: `var.repairs <= 3`, new: `var.repairs <= 9`}, {old: `"0 to 3"`, new: `"0 to 9"`}}, want: []string{
+			`variable repairs.validation.condition: var.repairs >= 0 && var.repairs <= 3 → var.repairs >= 0 && var.repairs <= 9`,
+			`variable repairs.validation.message: "0 to 3" → "0 to 9"`}},
+		{name: "a static invariant", edits: []swap{{old: `failure "R_LENGTH"`, new: "invariant \"few repairs\" { condition = var.repairs < 3 }\nfailure \"R_LENGTH\""}}, want: []string{
+			`invariant few repairs added`, `invariant few repairs.condition:  → var.repairs < 3`}},
 		{name: "an invariant", edits: []swap{{old: "from    = [stage.crafter, stage.media_crafter, stage.repairer]\n  to      = gate", new: "from    = [stage.crafter]\n  to      = gate"}}, want: []string{
 			`invariant every card is verified after its last change.from: [stage.crafter, stage.media_crafter, stage.repairer] → [stage.crafter]`}},
 		{name: "an invariant by another text", edits: []swap{{old: `invariant "every card`, new: `invariant "each card`}}, want: []string{

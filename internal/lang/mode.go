@@ -73,6 +73,10 @@ func (l *loader) loadInvariants() {
 			}
 			if holds, ok := b.typed("condition", cty.Bool); ok && holds.False() {
 				l.error(b.expr("condition").Range(), invariantBroken, fmt.Sprintf("The invariant %q does not hold: its condition is false.", block.Labels[0]))
+			} else if ok {
+				l.graph.Invariants = append(l.graph.Invariants, &dag.Invariant{
+					Text: block.Labels[0], Condition: expr.SourceText(b.expr("condition").Range(), l.files.Source), Pos: l.pos(block.DefRange()),
+				})
 			}
 			continue
 		}

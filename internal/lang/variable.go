@@ -229,8 +229,15 @@ func (l *loader) validateVariable(b *body, name string) {
 		at := v.expr("condition").Range()
 		// A sensitive variable makes its condition sensitive; that it failed is no secret.
 		condition, _ = condition.UnmarkDeep()
-		if v.isPlain(at, "condition", condition, cty.Bool) && condition.False() {
+		if !v.isPlain(at, "condition", condition, cty.Bool) {
+			continue
+		}
+		if condition.False() {
 			l.error(at, validationFailed, fmt.Sprintf("The value of the variable %q is refused: %s", name, message))
+		}
+		if i := slices.IndexFunc(l.graph.Variables, func(v dag.Variable) bool { return v.Name == name }); i >= 0 {
+			of := &l.graph.Variables[i]
+			of.Validations = append(of.Validations, dag.Validation{Condition: expr.SourceText(at, l.files.Source), Message: message})
 		}
 	}
 }

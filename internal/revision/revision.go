@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,9 +63,20 @@ func fail(rev string, err error, hint string) error {
 	return &dag.Error{Op: "read revision", Subject: rev, Kind: kind, Err: err, Hint: hint}
 }
 
+// command is git in dir. A hook of git sets variables that name its repository
+// by a path from another folder: the one that dir lies in is meant.
+func command(ctx context.Context, dir string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(pair string) bool {
+		name, _, _ := strings.Cut(pair, "=")
+		return slices.Contains([]string{"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}, name)
+	})
+	return cmd
+}
+
 // run gives what a git command prints; its error says what git said.
 func run(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, args...)...)
+	cmd := command(ctx, dir, args...)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.Output()
@@ -118,7 +130,7 @@ func left(name string, except []string) bool {
 func write(ctx context.Context, dir, into string, files []file) (err error) {
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	cmd := exec.CommandContext(ctx, "git", "-C", dir, "cat-file", "--batch")
+	cmd := command(ctx, dir, "cat-file", "--batch")
 	asks, err := cmd.StdinPipe()
 	if err != nil {
 		return err

@@ -109,6 +109,8 @@ func TestExtract(t *testing.T) {
 	put(t, dir, map[string]string{"p/pipeline.hcl": "two\n", "p/new": "n"})
 	commit(t, dir)
 	put(t, dir, map[string]string{"p/pipeline.hcl": "three, not committed\n"})
+	t.Setenv("GIT_DIR", "elsewhere/.git") // as in a hook
+	t.Setenv("GIT_WORK_TREE", "elsewhere")
 	into := t.TempDir()
 	name, err := Extract(t.Context(), p, "HEAD~1", into, "staging")
 	if err != nil {

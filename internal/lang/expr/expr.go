@@ -314,8 +314,17 @@ func parts(x hclsyntax.Expression) []hclsyntax.Expression {
 
 // oneLine is the source text of an expression, on one line.
 func oneLine(r hcl.Range, source func(string) []byte, x hclsyntax.Expression) string {
+	if text := SourceText(r, source); text != "" {
+		return text
+	}
+	return normal(x)
+}
+
+// SourceText is what stands at a place of a file, on one line and without
+// comments; empty where the file is not known.
+func SourceText(r hcl.Range, source func(string) []byte) string {
 	if source == nil || !r.CanSliceBytes(source(r.Filename)) {
-		return normal(x)
+		return ""
 	}
 	return collapse(bytes.TrimSpace(r.SliceBytes(source(r.Filename))), r)
 }
