@@ -88,6 +88,7 @@ func (g *Gate) evaluate(ctx context.Context, e *Evaluation) (err error) {
 	if c.As != "" || j.refused != nil {
 		return j.knownTriage(c.As)
 	}
+	j.results, j.states = make([]CheckResult, 0, len(g.checks)), make([]checkState, 0, len(g.checks))
 	err = j.phases(ctx)
 	j.exempt, j.web = j.web.exempt(), nil // pages are large, and an evaluation may wait for its commit
 	if err != nil || !j.mayEnter() {

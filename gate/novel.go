@@ -161,11 +161,25 @@ func (j *judgement) makeNovel() ([]byte, error) {
 	if texts == nil {
 		return nil, nil
 	}
-	raw, err := json.Marshal(texts)
-	if err != nil {
-		return nil, err
+	return appendNovel(nil, texts), nil
+}
+
+// appendNovel writes the texts in canonical form; they were read from JSON.
+func appendNovel(b []byte, texts []novelText) []byte {
+	for i, t := range texts {
+		b = append(b, "[,"[min(i, 1)])
+		b = canon.Quote(append(b, `{"of":`...), t.Of)
+		if t.Text == nil {
+			b = append(b, `,"text":null`...)
+		} else {
+			b = canon.Quote(append(b, `,"text":`...), *t.Text)
+		}
+		if t.Within != "" {
+			b = canon.Quote(append(b, `,"within":`...), t.Within)
+		}
+		b = append(b, '}')
 	}
-	return canon.Canonical(nil, raw)
+	return append(b, ']')
 }
 
 // shelve adds the texts of a row of the evidence to the shelves, and gives those

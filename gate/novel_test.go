@@ -385,3 +385,20 @@ func TestNovelDryRunAfterCrash(t *testing.T) {
 		})
 	}
 }
+
+// TestNovelTextsAreCanonical: what is written by hand is what is encoded.
+func TestNovelTextsAreCanonical(t *testing.T) {
+	quote, none := "say \"no\" – é\n", ""
+	for _, texts := range [][]novelText{
+		{{Of: "a"}},
+		{{Of: "a", Text: &quote, Within: "art"}, {Of: "b"}, {Of: "c", Text: &none}},
+	} {
+		row, err := rowOf(texts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(row), string(appendNovel(nil, texts))+"\n"); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
