@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -60,19 +61,33 @@ func (w *web) read(ctx context.Context, asked []source, timeout time.Duration) e
 	return nil
 }
 
-// readOne makes a reader that panics, or that says nothing, an error: it runs in a
-// goroutine of its own, where nobody else would catch it.
-func (w *web) readOne(ctx context.Context, address string, timeout time.Duration) (page *dag.Page, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			page, err = nil, &dag.Error{Op: "read the page", Subject: address, Kind: dag.KindBug, Err: fmt.Errorf("the reader panicked: %v", p)}
+// readOne reads one page in a goroutine of its own: a reader that panics, that says
+// nothing, or that takes no notice of its context holds nobody up and is an error.
+func (w *web) readOne(ctx context.Context, address string, timeout time.Duration) (*dag.Page, error) {
+	type answer struct {
+		page *dag.Page
+		err  error
+	}
+	came := make(chan answer, 1) // with room for one that comes too late
+	go func() {
+		var a answer
+		defer func() {
+			if p := recover(); p != nil {
+				a = answer{nil, &dag.Error{Op: "read the page", Subject: address, Kind: dag.KindBug, Err: fmt.Errorf("the reader panicked: %v", p)}}
+			}
+			came <- a
+		}()
+		a.page, a.err = w.reader.Read(ctx, address, timeout)
+		if a.err == nil && a.page == nil {
+			a.err = &dag.Error{Op: "read the page", Subject: address, Kind: dag.KindBug, Err: errors.New("the reader gave neither a page nor an error")}
 		}
 	}()
-	page, err = w.reader.Read(ctx, address, timeout)
-	if err == nil && page == nil {
-		err = &dag.Error{Op: "read the page", Subject: address, Kind: dag.KindBug, Err: fmt.Errorf("the reader gave neither a page nor an error")}
+	select {
+	case a := <-came:
+		return a.page, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
-	return page, err
 }
 
 // page is what was read at an address; the zero page, which is not live, where

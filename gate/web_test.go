@@ -2,6 +2,7 @@ package gate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -304,6 +305,27 @@ func TestContextEndsWhileReading(t *testing.T) {
 			t.Errorf("at %s: %v %+v", last, e.Err(), e.Checks())
 		}
 		cancel()
+	}
+}
+
+// A reader that takes no notice of its context holds nobody up for ever.
+func TestReaderThatNeverAnswers(t *testing.T) {
+	never, asked := make(chan struct{}), make(chan struct{})
+	t.Cleanup(func() { close(never) })
+	o, _ := withPages(t, t.TempDir(), pagesFunc(func(context.Context, string) (*dag.Page, error) {
+		close(asked)
+		<-never
+		return &dag.Page{Verdict: dag.PageLive}, nil
+	}), livePages())
+	g := mustOpen(t, o)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	e := g.Evaluate(ctx, withURLs("one", "http://www.nps.gov/ok"))
+	if !errors.Is(e.Err(), context.Canceled) || dag.KindOf(e.Err()) != dag.KindInfrastructure {
+		t.Errorf("got %v", e.Err())
 	}
 }
 
