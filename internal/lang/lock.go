@@ -32,7 +32,7 @@ func LockFile(pipeline string) string {
 // can: what it does not know is kept, with a warning. The lock is nil where
 // there are errors.
 func ReadLock(name string, src []byte) (*dag.Lock, hcl.Diagnostics) {
-	r := &lockReader{src: src, lock: &dag.Lock{File: name}, seen: map[string]hcl.Range{}}
+	r := &lockReader{src: src, lock: &dag.Lock{File: name}, seen: map[string]*hclsyntax.Block{}}
 	r.read(name)
 	if r.diags.HasErrors() {
 		return nil, r.diags
@@ -46,7 +46,7 @@ type lockReader struct {
 	src   []byte
 	lock  *dag.Lock
 	diags hcl.Diagnostics
-	seen  map[string]hcl.Range // entries by what they are of
+	seen  map[string]*hclsyntax.Block // entries by what they are of
 	pins  []pinned
 }
 
@@ -113,15 +113,18 @@ func (r *lockReader) newer(at hcl.Range, what string) {
 	r.diags = append(r.diags, diag.Warning(at, newerLock, fmt.Sprintf("This version of Penstock does not know %s in a lock. It is kept as it is, and not looked at.", what)))
 }
 
-// first complains where an entry stands a second time.
-func (r *lockReader) first(of string, at hcl.Range, detail string) bool {
-	before, twice := r.seen[of]
-	if !twice {
-		r.seen[of] = at
+// first complains where an entry stands a second time. The very same line twice
+// says nothing else than once: a merge may leave it.
+func (r *lockReader) first(of string, b *hclsyntax.Block, detail string) bool {
+	before := r.seen[of]
+	if before == nil {
+		r.seen[of] = b
 		return true
 	}
-	d := diag.Error(at, lockedTwice, detail)
-	r.diags = append(r.diags, diag.With(d, diag.Info{Related: []diag.Related{{Label: "first here", Range: before}}}))
+	if !bytes.Equal(before.Range().SliceBytes(r.src), b.Range().SliceBytes(r.src)) {
+		d := diag.Error(b.DefRange(), lockedTwice, detail)
+		r.diags = append(r.diags, diag.With(d, diag.Info{Related: []diag.Related{{Label: "first here", Range: before.DefRange()}}}))
+	}
 	return false
 }
 
@@ -152,7 +155,7 @@ func (r *lockReader) failure(b *hclsyntax.Block) {
 		r.error(b.LabelRanges[0], badLock, fmt.Sprintf("%q is no failure code: codes are written in capitals, digits and _, with a letter first. %s", code, relock))
 		return
 	}
-	if !r.first("failure "+code, b.DefRange(), fmt.Sprintf("The failure code %s stands here twice, as after a merge. Keep one line: the one with `retired = true`, if there is one and nothing gives the code any more.", code)) {
+	if !r.first("failure "+code, b, fmt.Sprintf("The failure code %s stands here twice, as after a merge. Keep one line: the one with `retired = true`, if there is one and nothing gives the code any more.", code)) {
 		return
 	}
 	attrs, extra := r.attributes(b, func(name string) bool { return name == "retired" })
@@ -170,7 +173,7 @@ func (r *lockReader) failure(b *hclsyntax.Block) {
 
 func (r *lockReader) plugin(b *hclsyntax.Block) {
 	name := b.Labels[0]
-	if !r.first("plugin "+name, b.DefRange(), fmt.Sprintf("The plugin %q is locked twice, as after a merge of two branches that both changed it. Keep the line that is meant, and let\n    penstock plugin lock\ncompare it with the plugin.", name)) {
+	if !r.first("plugin "+name, b, fmt.Sprintf("The plugin %q is locked twice, as after a merge of two branches that both changed it. Keep the line that is meant, and let\n    penstock plugin lock\ncompare it with the plugin.", name)) {
 		return
 	}
 	attrs, extra := r.attributes(b, func(name string) bool { return name == "locked" })
@@ -237,7 +240,7 @@ func (r *lockReader) digest(b *hclsyntax.Block) {
 	for _, attr := range attrs {
 		of.Scheme = attr.Name
 		key := fmt.Sprintf("digest %s %s %s", b.Labels[0], of.Platform, of.Scheme)
-		if !r.first(key, b.DefRange(), fmt.Sprintf("The digest of the plugin %q stands here twice for %s, as after a merge of two branches that both changed it. Remove both lines, and let\n    penstock plugin lock\nwrite the one of the plugin that is here.", b.Labels[0], of.Platform)) {
+		if !r.first(key, b, fmt.Sprintf("The digest of the plugin %q stands here twice for %s, as after a merge of two branches that both changed it. Remove both lines, and let\n    penstock plugin lock\nwrite the one of the plugin that is here.", b.Labels[0], of.Platform)) {
 			continue
 		}
 		text, ok := plainText(attr.Expr)

@@ -1,0 +1,3 @@
+failure "OLD" {
+  note { text = "why" }
+}

@@ -1,0 +1,6 @@
+failure "BAD" {}
+<<<<<<< HEAD
+failure "ODD" {}
+=======
+failure "OLD" {}
+>>>>>>> other

@@ -1,0 +1,2 @@
+failure "R_SCHEMAS" {}
+failure "ZEBRA" {}
