@@ -74,6 +74,7 @@ stage "crafter" {
   input = { topic_id = topic_id, cat = item.cat, diff = item.diff, title = item.title, angle = item.angle }
   config { template = file("${local.prompts}/crafter.md") }
   output { schema = "${local.schemas}/card.json" }
+  code = failure.R_SCHEMA
 }
 
 stage "mme_crafter" {
@@ -83,6 +84,7 @@ stage "mme_crafter" {
   input = { topic_id = topic_id, cat = item.cat, diff = item.diff, title = item.title, angle = item.angle }
   config { template = file("${local.prompts}/mme-crafter.md") }
   output { schema = "${local.schemas}/card.json" }
+  code = failure.R_SCHEMA
 }
 
 route "draft" {
@@ -101,6 +103,7 @@ stage "verifier" {
 
   outcomes = ["accept", "repair", "reject", "abstain"]
   outcome  = output.status
+  code     = failure.R_SCHEMA
   forward  = item # the card travels on; the report stays beside it as artifact.verifier
 }
 
@@ -197,7 +200,7 @@ gate "accept" {
   check "assert" {
     code      = failure.R_SCHEMA
     ends      = true
-    condition = contains(local.mme, origin.cat) == (visit.mme_crafter != null)
+    condition = contains(local.mme, origin.cat) == (visit.mme_crafter != null) && contains(local.mme, origin.cat) == (visit.crafter == null)
     message   = "the card was not written by the crafter that its category routes to"
   }
   check "fresh" { # the report was made from exactly this card

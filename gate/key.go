@@ -12,7 +12,7 @@ import (
 
 // rules names the behaviour of the checks in this package. It is raised when a
 // check comes to decide something else on the same arguments.
-const rules = 3
+const rules = 4
 
 // DigestOf identifies a gate by what decides: its checks, their order and their
 // arguments. What is recorded and where, and the breaker, are left out.

@@ -273,7 +273,7 @@ func TestTriviaGateAlone(t *testing.T) {
 		{"the verifier was shown another card", func(h *handed) { h.seen = changed(t, h.card, object{"x": "Another explainer."}) }, sure},
 		{"the card was changed after the verifier", func(h *handed) { h.stale = true }, sure},
 		{"the other crafter", func(h *handed) { h.crafter = "mme_crafter" }, sure},
-		{"no crafter at all", func(h *handed) { h.crafter = "somebody" }, ""},
+		{"no crafter at all", func(h *handed) { h.crafter = "somebody" }, sure},
 		{"the crafter's model", func(h *handed) { h.judge = "m-1" }, sure},
 		{"the repairer's model", func(h *handed) { h.repaired = true }, sure},
 		{"a model that nobody told", func(h *handed) { h.judge = "" }, sure},

@@ -223,9 +223,9 @@ const (
 	proofCode   = "rejected accept 1 R_UNPROVABLE"
 	launderCode = "rejected accept 1 R_SRC_LAUNDER"
 	deadCode    = "rejected accept 1 R_SRC_DEAD"
-	noCard      = "failed crafter 1 E_OUTPUT"
-	noJSON      = "failed crafter 1 E_MALFORMED"
-	noReport    = "failed verifier 1 E_OUTPUT"
+	noCard      = "failed crafter 1 R_SCHEMA E_OUTPUT"
+	noJSON      = "failed crafter 1 R_SCHEMA E_MALFORMED"
+	noReport    = "failed verifier 1 R_SCHEMA E_OUTPUT"
 )
 
 func triviaCases() []triviaCase {
@@ -317,7 +317,7 @@ func triviaCases() []triviaCase {
 		{name: "a status of no kind", report: object{"status": "accepted"}, want: noReport},
 		{name: "a status in capitals", report: object{"status": "ACCEPT"}, want: noReport},
 		{name: "a status with a space", report: object{"status": "accept "}, want: noReport},
-		{name: "two statuses", rawReport: strings.Replace(goodReport().String(), `{`, `{"status":"reject",`, 1), want: "failed verifier 1 E_MALFORMED"},
+		{name: "two statuses", rawReport: strings.Replace(goodReport().String(), `{`, `{"status":"reject",`, 1), want: "failed verifier 1 R_SCHEMA E_MALFORMED"},
 		{name: "a verdict that rejects", report: object{"status": "reject"}, want: "rejected verifier 1 status reject"},
 		{name: "a verdict that abstains", report: object{"status": "abstain"}, want: "rejected verifier 1 status abstain"},
 
