@@ -254,6 +254,59 @@ func TestFileGoesUnderTheLock(t *testing.T) {
 	}
 }
 
+// Who opens a corpus hears of files that are gone or shorter, though nothing is
+// written to them: else a run with nothing to do would say that all is well.
+func TestMissingFilesAreTold(t *testing.T) {
+	cut := func(t *testing.T, path string) {
+		if err := os.Truncate(path, 3); err != nil {
+			t.Fatal(err)
+		}
+	}
+	remove := func(t *testing.T, path string) {
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		name string
+		edit func(t *testing.T, dir string)
+		want []string
+	}{
+		{"none", func(*testing.T, string) {}, nil},
+		{"one", func(t *testing.T, dir string) { remove(t, filepath.Join(dir, "data/art.jsonl")) },
+			[]string{"data/art.jsonl is gone: penstock audit says what was in there"}},
+		{"one is shorter", func(t *testing.T, dir string) { cut(t, filepath.Join(dir, "data/art.jsonl")) },
+			[]string{"data/art.jsonl had 71 bytes and has 3: penstock audit says what was in there"}},
+		{"two", func(t *testing.T, dir string) {
+			cut(t, filepath.Join(dir, "data/art.jsonl"))
+			remove(t, filepath.Join(dir, "data/music.jsonl"))
+		}, []string{"data/art.jsonl had 71 bytes and has 3, and 1 more is gone or shorter: penstock audit says what was in there"}},
+		{"the state, too", func(t *testing.T, dir string) {
+			remove(t, filepath.Join(dir, "data/art.jsonl"))
+			remove(t, filepath.Join(dir, statePath))
+		}, nil}, // the files are taken as they are
+	} {
+		for _, readOnly := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, read only %v", test.name, readOnly), func(t *testing.T) {
+				dir, spec := filled(t)
+				g := mustOpen(t, options(t, dir, spec))
+				judge(t, g, cardCandidate("5", "music", `{"id":"m1","q":"Five?"}`))
+				if err := g.Close(); err != nil {
+					t.Fatal(err)
+				}
+				test.edit(t, dir)
+				o := options(t, dir, spec)
+				var told []string
+				o.Log, o.ReadOnly = func(line string) { told = append(told, line) }, readOnly
+				mustOpen(t, o)
+				if diff := cmp.Diff(test.want, told); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
 // A data folder that is gone is not made again, for what it held.
 func TestVanishedDataFolder(t *testing.T) {
 	dir, spec := filled(t)

@@ -135,6 +135,9 @@ func open(ctx context.Context, o Options, at func(point string)) (*Gate, error) 
 		return nil, &dag.Error{Op: "open the corpus", Subject: o.Dir, Kind: dag.KindInfrastructure, Code: dag.EStore, Err: errors.New("the directory is not there")}
 	}
 	if !g.writes() {
+		if st, _, err := (&store{d: osDisk{o.Dir}}).readState(); err == nil {
+			tellMissing(o.Dir, st.Files, g.o.Log)
+		}
 		g.corpus, err = readIdentity(osDisk{o.Dir}, o.Gate.Corpus.Evidence)
 		if err == nil {
 			err = g.breaker.refresh(-1)
@@ -193,6 +196,7 @@ func (g *Gate) openForWriting(ctx context.Context, at func(string)) error {
 	if err := g.store.begin(); err != nil {
 		return err
 	}
+	tellMissing(g.o.Dir, g.store.files, g.o.Log)
 	for _, path := range g.ownLogs() {
 		if _, err := g.store.settle(path); err != nil {
 			return err

@@ -64,7 +64,7 @@ var proofs = map[string]string{
 	"7.4": "TestCommitSurvivesEveryLossOfPower TestModelSeesLookalikes",
 	"7.5": "TestCommitSurvivesEveryLossOfPower TestKillAtEveryNamedPoint TestKillInRecovery TestKillFourProcessesAtRandom",
 	"7.6": "TestTornRowsOfOthers TestTornTails TestPythonAppends",
-	"7.7": "TestEditedFilesStopTheGate TestEditedEvidenceIsToldAgain",
+	"7.7": "TestEditedFilesStopTheGate TestEditedEvidenceIsToldAgain TestMissingFilesAreTold",
 	"7.8": "TestDiskFillsUp TestNotWritable TestOneBucketDown TestFullDiskLeavesWholeLines TestReadOnlyFile",
 
 	"8.1": "TestHold TestTriviaFourBuckets",

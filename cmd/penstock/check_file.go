@@ -103,10 +103,7 @@ type checkFile struct {
 // parseCheck reads what a check is asked about. The error says which member is
 // wrong and what to write instead.
 func parseCheck(info dag.CheckInfo, name string, src []byte, read func(path string) ([]byte, error)) (gate.Single, error) {
-	f := &checkFile{info: info, name: name, read: read, out: gate.Single{Kind: info.Kind, Args: map[string]jsontext.Value{}}}
-	if name == "-" {
-		f.name = "standard input"
-	}
+	f := &checkFile{info: info, name: fileName(name), read: read, out: gate.Single{Kind: info.Kind, Args: map[string]jsontext.Value{}}}
 	doc, err := canon.Canonical(nil, src)
 	if err != nil {
 		return gate.Single{}, f.fail("it is not one strict JSON document: %v", err)
@@ -138,6 +135,14 @@ func parseCheck(info dag.CheckInfo, name string, src []byte, read func(path stri
 		}
 	}
 	return f.out, nil
+}
+
+// fileName is what messages call a file of the command line.
+func fileName(name string) string {
+	if name == "-" {
+		return "standard input"
+	}
+	return name
 }
 
 func (f *checkFile) fail(format string, args ...any) error {

@@ -84,7 +84,7 @@ func (c *command) readCheck(with string) (src []byte, read func(path string) ([]
 		src, err = os.ReadFile(path)
 	}
 	if err != nil {
-		return nil, nil, &dag.Error{Op: "read", Subject: with, Kind: dag.KindConfig, Err: cause(err)}
+		return nil, nil, &dag.Error{Op: "read", Subject: fileName(with), Kind: dag.KindConfig, Err: cause(err)}
 	}
 	return src, func(path string) ([]byte, error) {
 		if !filepath.IsAbs(path) {
@@ -110,7 +110,7 @@ var checkWords = map[string]string{"held": "holds", "failed": "fails"}
 func (c *command) runCheck(ctx context.Context, single gate.Single, with string) error {
 	r, err := gate.RunCheck(ctx, single)
 	if dag.KindOf(err) == dag.KindConfig {
-		return &dag.Error{Op: "use", Subject: with, Kind: dag.KindConfig, Err: err}
+		return &dag.Error{Op: "use", Subject: fileName(with), Kind: dag.KindConfig, Err: err}
 	}
 	if err != nil {
 		return err

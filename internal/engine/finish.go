@@ -98,8 +98,28 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 	if err != nil {
 		end.Exit = dag.KindOf(err).ExitStatus() // as the process will
 	}
-	err = errors.Join(err, e.store.EndRun(end), e.close(ctx))
-	return s, err
+	return s, joinOnce(err, e.store.EndRun(end), e.close(ctx))
+}
+
+// joinOnce is errors.Join without what was said in the same words before: on a full
+// disk each write that is left fails for the one cause.
+func joinOnce(errs ...error) error {
+	var kept []error
+	said := map[string]bool{}
+	for len(errs) > 0 {
+		err := errs[0]
+		errs = errs[1:]
+		// Errors that are joined with words between them are one message.
+		if several, ok := err.(interface{ Unwrap() []error }); ok && errors.Join(several.Unwrap()...).Error() == err.Error() {
+			errs = append(several.Unwrap(), errs...)
+			continue
+		}
+		if err != nil && !said[err.Error()] {
+			said[err.Error()] = true
+			kept = append(kept, err)
+		}
+	}
+	return errors.Join(kept...)
 }
 
 // tripped names the buckets whose breaker is open.
