@@ -41,6 +41,10 @@ type Graph struct {
 	// yet: a warning of validate, a refusal of plan and run.
 	Unsupported []Unsupported
 
+	// Missing lists the secrets that blocks ask the environment for and that are
+	// not set: a live run refuses to start.
+	Missing []MissingSecret
+
 	// First is the stage where an item starts: the only one that no route leads
 	// to, loops back to it aside.
 	First *Stage
@@ -56,6 +60,13 @@ type Graph struct {
 type Unsupported struct {
 	What string // "ask", "batch", "check \"novel\""
 	Pos  Pos
+}
+
+// MissingSecret is a variable of the environment that is not set.
+type MissingSecret struct {
+	Name     string
+	Block    string    // that asks: `provider "writer"`
+	Provider *Provider // where the block is one
 }
 
 // Variable is an input of the pipeline, with the value that this run has.

@@ -28,6 +28,7 @@ type runFlags struct {
 	record    string
 	detailed  bool
 	locked    bool
+	plan      string // of a run: the file of the plan that it is held to
 }
 
 func (c *command) runCommand() *cobra.Command {
@@ -39,7 +40,7 @@ func (c *command) runCommand() *cobra.Command {
 		Args:  noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.dryRun {
-				return c.plan(cmd.Context(), f)
+				return c.plan(cmd.Context(), f, planFlags{})
 			}
 			return c.run(cmd.Context(), f)
 		},
@@ -52,6 +53,7 @@ func (c *command) runCommand() *cobra.Command {
 	flags.BoolVar(&f.dry, "dry", false, "visit, let the gate evaluate, and commit nothing")
 	flags.BoolVar(&f.live, "live", false, "call the providers and read the web, whatever cassette the pipeline replays")
 	flags.BoolVar(&f.locked, "locked", false, "end with exit 5 where the lock file would have to change")
+	flags.StringVar(&f.plan, "plan", "", "do what `FILE` of plan -o says; exit 5 where it does not hold any more")
 	flags.StringVar(&f.record, "record", "", "append live completions and pages to `FILE`, a cassette")
 	return cmd
 }
@@ -79,6 +81,11 @@ func (c *command) run(ctx context.Context, f runFlags) error {
 	o, err := c.options(ctx, f, true)
 	if err != nil {
 		return err
+	}
+	if f.plan != "" {
+		if err := c.keepTo(ctx, o, f.plan); err != nil {
+			return err
+		}
 	}
 	ctx, interrupt, done := interrupts(ctx)
 	defer done()

@@ -22,6 +22,7 @@ import (
 	"github.com/penstock-run/penstock/internal/diag"
 	"github.com/penstock-run/penstock/internal/draw"
 	"github.com/penstock-run/penstock/internal/engine"
+	"github.com/penstock-run/penstock/internal/lang"
 	"github.com/penstock-run/penstock/internal/lang/expr"
 	"github.com/penstock-run/penstock/internal/staging"
 	"github.com/penstock-run/penstock/plugins/bundled"
@@ -266,7 +267,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		}
 	}
 	members := map[string]bool{}
-	for _, shape := range []any{engine.Tally{}, engine.Problem{}, engine.Planned{}, engine.Member{}, staging.Run{}, diag.Report{}, dag.Seen{}, gate.Report{}, gate.Breaker{}, draw.Picture{}, dag.Changes{}, engine.Stale{}, engine.PluginRow{}, engine.LockReport{}} {
+	for _, shape := range []any{engine.Tally{}, engine.Problem{}, engine.Planned{}, engine.PlanFile{}, lang.RouteTable{}, engine.Member{}, staging.Run{}, diag.Report{}, dag.Seen{}, gate.Report{}, gate.Breaker{}, draw.Picture{}, dag.Changes{}, engine.Stale{}, engine.PluginRow{}, engine.LockReport{}} {
 		collectMembers(reflect.TypeOf(shape), members)
 	}
 	if len(members) < 80 {

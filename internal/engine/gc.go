@@ -37,7 +37,7 @@ type Bounds struct {
 //
 // A living run may take anything in the store, so nothing is removed beside one.
 func Collect(ctx context.Context, o Options, b Bounds) (*staging.Collected, error) {
-	p := newPlanned(o.Graph)
+	p := newPlanned(o.Graph, looking{})
 	p.keep = &keeping{Bounds: b, trails: digests{}, actions: digests{}, artifacts: digests{}, records: map[uint64]struct{}{}}
 	e, err := open(ctx, o, p)
 	if err != nil {

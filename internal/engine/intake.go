@@ -93,7 +93,7 @@ func (e *engine) take1(record *source.Record) error {
 		return nil
 	}
 	intake := e.intakeKey(record, raw)
-	if e.planning != nil && e.planKnown(intake, raw) {
+	if e.planning != nil && e.planKnown(record, intake, raw) {
 		return nil
 	}
 	c := &candidateItem{source: record.Source, place: record.Place(), digest: raw, key: key, intake: intake, seq: i.seq}
@@ -293,9 +293,12 @@ func (e *engine) start(c *candidateItem) {
 			failure = dag.Fail(dag.EDuplicateKey, "%s: key %q stands before with other bytes; give each item a key of its own", c.place, it.key)
 		}
 	}
+	it.refused = failure
+	if e.planning != nil && e.planStart(it, bucketName) {
+		return
+	}
 	switch {
 	case failure != nil:
-		it.refused = failure
 	case e.planning == nil && e.gate.Tripped(bucketName):
 		e.ended(it, dag.NotStarted)
 		return

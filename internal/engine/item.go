@@ -42,6 +42,9 @@ type family struct {
 	turn    int     // index of the member whose turn it is
 	open    int     // members that have not ended
 	record  staging.Trail
+
+	before []Member // of a plan: as the last trail has them
+	looked bool
 }
 
 func (f *family) add(it *item) {
@@ -144,6 +147,9 @@ func (e *engine) ended(it *item, end dag.End) {
 	}
 	e.Report.Item(itemEnd(it))
 	if e.planning != nil {
+		if end == dag.Parked {
+			e.planning.planParked(it, e.Graph)
+		}
 		return
 	}
 	e.passTurn(it)

@@ -11,9 +11,7 @@ import (
 func (e *engine) toGate(it *item, step dag.Step) {
 	it.step = step
 	if e.planning != nil {
-		e.planning.gate(e, it, step)
-		it.end = dag.NotStarted
-		e.items.open--
+		e.planGate(it, step)
 		return
 	}
 	if e.stop.over {

@@ -25,7 +25,7 @@ func (c *call) id() visitID { return visitID{c.Stage, dag.Sum(c.Input)} }
 func (w *workspace) kept(known map[visitID]bool, calls []call) {
 	w.t.Helper()
 	o := w.options(nil)
-	e, err := open(w.t.Context(), o, newPlanned(o.Graph))
+	e, err := open(w.t.Context(), o, newPlanned(o.Graph, looking{}))
 	if err != nil {
 		w.t.Fatal(err)
 	}

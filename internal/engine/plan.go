@@ -6,46 +6,85 @@ import (
 	"github.com/penstock-run/penstock/dag"
 )
 
-// Planned is what a run would do, stage by stage. It is made by the very walk
-// of a run, which stops where a process would be started.
+// Planned is what a run would do. It is made by the very walk of a run, which
+// stops where a process would be started. A run that ends with 0 keeps it: what
+// was to be reused is, what was to run runs, what was blocked does not, and no
+// maximum is passed. One that is stopped or fails does less.
 type Planned struct {
 	Items      int         `json:"items"`   // taken in and spawned as far as they are known
 	Settled    int         `json:"settled"` // source items finished before, with all that they fanned out into
 	Duplicates int         `json:"duplicates"`
+	Blocked    int         `json:"blocked"`           // items that no stage visits, or none any more
+	Refused    []string    `json:"refused,omitempty"` // why a run would not even start
 	Stages     []StagePlan `json:"stages"`
 	Gate       GatePlan    `json:"gate"`
-	// Calls bounds the completions; nil where a plugin does not say how many a
-	// visit may ask for, or a fan-out how many items it makes.
-	Calls *int `json:"max_calls"`
+	PlanCost
+	// Visits are all visits of all items, where they were asked for: see PlanItems.
+	Visits []PlannedVisit `json:"visits,omitempty"`
 
+	how     looking
 	byStage map[*dag.Stage]*StagePlan
-	keep    *keeping           // not nil: the walk is for a collection
-	missing map[*dag.Stage]int // items whose next visit is no longer answered from staging
+	keep    *keeping                   // not nil: the walk is for a collection
+	barred  map[*dag.Stage]string      // why no visit of the stage can be made
+	missing map[*dag.Stage]int         // items whose next visit is no longer answered from staging
+	actions map[dag.Digest]*dag.Stage  // that are to run
+	reasons map[*dag.Stage]*reasonBook // by stage
+	told    map[dag.Digest]*told       // what earlier recipes told
+	tripped bool                       // a bucket's breaker is open
+	oneKey  bool                       // no two items can be the same document
 }
 
-// StagePlan is a line of a plan. Reuse and Run are what a run does; Depends is
-// how many further visits there are at most, by what others give.
+// PlanState is what a plan says of a visit.
+type PlanState string
+
+// What a plan says of a visit.
+const (
+	PlanReuse   PlanState = "reuse"   // it is answered from staging
+	PlanRun     PlanState = "run"     // it is made, sure
+	PlanMaybe   PlanState = "maybe"   // what it waits on decides
+	PlanBlocked PlanState = "blocked" // it is not made, sure
+)
+
+// PlannedVisit is a visit, or what an item is to meet at the gate.
+type PlannedVisit struct {
+	Item    string     `json:"item"`
+	Stage   string     `json:"stage"` // or "gate"
+	Pass    int        `json:"pass,omitzero"`
+	State   PlanState  `json:"state"`
+	Action  dag.Digest `json:"action,omitzero"`    // of reuse and run
+	Actions int        `json:"actions,omitzero"`   // of run: executions; 0 where an item before asks for the very same
+	WaitsOn string     `json:"waits_on,omitempty"` // of maybe: "stage[item]"
+	Most    *int       `json:"at_most,omitempty"`  // of maybe: executions, absent where no bound is known
+	Why     string     `json:"why,omitempty"`      // of run and blocked
+	Changes []Change   `json:"changes,omitempty"`  // of run: what is not as it was
+}
+
+// StagePlan is a line of a plan. Reuse, Run and Blocked are sure; Maybe is how
+// many further executions there are at most, by what others give.
 type StagePlan struct {
-	Stage    string `json:"stage"`
-	Provider string `json:"provider,omitempty"`
-	Reuse    int    `json:"reuse"`
-	Run      int    `json:"run"`
-	Depends  *int   `json:"depends"`   // nil: no bound is known
-	Calls    *int   `json:"max_calls"` // nil: no bound is known; 0 for a stage that asks nobody
+	Stage    string   `json:"stage"`
+	Provider string   `json:"provider,omitempty"`
+	Reuse    int      `json:"reuse"`
+	Run      int      `json:"run"`
+	Maybe    *int     `json:"maybe"`              // nil: no bound is known
+	Blocked  int      `json:"blocked"`            // items
+	WaitsOn  []string `json:"waits_on,omitempty"` // stages that Maybe waits on
+	Why      []Reason `json:"why,omitempty"`      // of Run, and of Blocked; the most frequent first
+	StageCost
 }
 
 // GatePlan is what would come to the gate: a verdict of Reuse is on record,
-// Decide is sure to be decided anew, Depends may come.
+// Decide is sure to be decided anew, Maybe may come.
 type GatePlan struct {
-	Reuse   int  `json:"reuse"`
-	Decide  int  `json:"decide"`
-	Depends *int `json:"depends"` // nil: no bound is known
+	Reuse  int  `json:"reuse"`
+	Decide int  `json:"decide"`
+	Maybe  *int `json:"maybe"` // nil: no bound is known
 }
 
 // Empty reports whether a run would do nothing.
 func (p *Planned) Empty() bool {
 	for _, s := range p.Stages {
-		if s.Run > 0 || s.Depends == nil || *s.Depends > 0 {
+		if s.Run > 0 || s.Maybe == nil || *s.Maybe > 0 {
 			return false
 		}
 	}
@@ -54,14 +93,34 @@ func (p *Planned) Empty() bool {
 
 // Plan says what Run would do with the same options. It writes nothing.
 func Plan(ctx context.Context, o Options) (*Planned, error) {
-	p := newPlanned(o.Graph)
+	return plan(ctx, o, looking{visits: reasonsAsked})
+}
+
+// PlanItems is Plan with every visit of every item, and the reasons of each.
+func PlanItems(ctx context.Context, o Options) (*Planned, error) {
+	return plan(ctx, o, looking{whole: true})
+}
+
+// looking is how closely a plan looks.
+type looking struct {
+	whole  bool                // keep every visit, with its reasons
+	visits int                 // else: of a stage whose reasons are looked up
+	at     func(*engine) error // called after the walk, while all is open; may be nil
+}
+
+func plan(ctx context.Context, o Options, how looking) (*Planned, error) {
+	p := newPlanned(o.Graph, how)
 	e, err := open(ctx, o, p)
 	if err != nil {
 		return nil, err
 	}
+	p.bar(e)
 	err = e.walk(ctx)
 	p.Items, p.Duplicates = e.tally.TakenIn+e.tally.Spawned, e.tally.Duplicates
-	p.total(e.Graph)
+	p.total(e)
+	if err == nil && how.at != nil {
+		err = how.at(e)
+	}
 	if closeErr := e.close(ctx); err == nil {
 		err = closeErr
 	}
@@ -83,79 +142,86 @@ func (e *engine) walk(ctx context.Context) error {
 	return nil
 }
 
-func newPlanned(g *dag.Graph) *Planned {
-	p := &Planned{byStage: map[*dag.Stage]*StagePlan{}, missing: map[*dag.Stage]int{}}
+func newPlanned(g *dag.Graph, how looking) *Planned {
+	p := &Planned{
+		how: how, byStage: map[*dag.Stage]*StagePlan{}, barred: map[*dag.Stage]string{}, missing: map[*dag.Stage]int{},
+		actions: map[dag.Digest]*dag.Stage{}, reasons: map[*dag.Stage]*reasonBook{}, told: map[dag.Digest]*told{},
+		oneKey: len(g.Sources) == 1 && g.Sources[0].Key != nil,
+	}
 	p.Stages = make([]StagePlan, len(g.Stages))
 	for i, s := range g.Stages {
 		line := &p.Stages[i]
-		line.Stage, line.Depends = s.Name, new(int)
+		line.Stage, line.Maybe = s.Name, new(int)
 		if s.Provider != nil {
 			line.Provider = s.Provider.Name
 		}
 		p.byStage[s] = line
+		p.reasons[s] = &reasonBook{}
 	}
 	return p
 }
 
-func (p *Planned) reuse(s *dag.Stage) { p.byStage[s].Reuse++ }
-
-// visit notes that a run would make so many actions for an item's visit; what may
-// follow from it is worked out once for all of them, by total.
-func (p *Planned) visit(s *dag.Stage, actions int) {
-	p.byStage[s].Run += actions
-	p.missing[s]++
-}
-
-// planKnown plans an item whose first visit is sure to be made, without reading
-// it: its record was taken in before, and no action of the first stage's recipe
-// was ever made.
-func (e *engine) planKnown(intake, raw dag.Digest) bool {
-	first := e.Graph.First
-	if first.Plugin == nil || first.MayChange != nil || first.Input != nil || e.recipes[first.Index].made {
-		return false
+// bar finds what stands in the way of whole stages, and of the run.
+func (p *Planned) bar(e *engine) {
+	p.tripped = len(e.tripped()) > 0
+	if e.replaying() {
+		return
 	}
-	hash, ok := e.store.TakenIn(intake)
-	if !ok {
-		return false
-	}
-	if e.intake.seen != nil {
-		switch e.known(hash, raw) {
-		case keyAgain:
-			e.tally.Duplicates++
-			return true
-		case keyOther:
-			return false
+	for _, secret := range e.Graph.Missing {
+		p.Refused = append(p.Refused, "missing secret: "+secret.Name+" is not set in the environment, and "+secret.Block+" asks for it")
+		for _, s := range e.Graph.Stages {
+			if s.Provider != nil && s.Provider == secret.Provider && p.barred[s] == "" {
+				p.barred[s] = "missing secret: " + secret.Name
+			}
 		}
 	}
-	e.tally.TakenIn++
-	e.planning.visit(first, max(1, first.Samples))
-	return true
 }
 
 // follow adds the visits that may follow from those that are missing, and the
 // items that may come to the gate.
 func (p *Planned) follow(g *dag.Graph) {
-	p.Gate.Depends = new(int)
-	for s, items := range p.missing {
-		if leaves := leavesFrom(g, s); leaves == dag.Unbounded || p.Gate.Depends == nil {
-			p.Gate.Depends = nil
-		} else {
-			*p.Gate.Depends += items * leaves
+	p.Gate.Maybe = new(int)
+	for _, s := range g.Stages {
+		items := p.missing[s]
+		if items == 0 {
+			continue
 		}
-		for next, n := range g.MaxVisitsInAll(s) {
+		if leaves := leavesFrom(g, s); leaves == dag.Unbounded || p.Gate.Maybe == nil {
+			p.Gate.Maybe = nil
+		} else {
+			*p.Gate.Maybe += items * leaves
+		}
+		for next, n := range mayFollow(g, s) {
 			line := p.byStage[next]
-			if next == s {
-				n-- // this very visit stands under Run
-			}
+			line.WaitsOn = append(line.WaitsOn, s.Name)
 			switch {
-			case next.Decide != nil || n == 0 || line.Depends == nil:
-			case n < 0: // dag.Unbounded
-				line.Depends = nil
+			case line.Maybe == nil:
+			case n == dag.Unbounded:
+				line.Maybe = nil
 			default:
-				*line.Depends += items * n * max(1, next.Samples)
+				*line.Maybe += items * n
 			}
 		}
 	}
+}
+
+// mayFollow bounds the executions that may follow after one item's visit of s,
+// that visit itself left out.
+func mayFollow(g *dag.Graph, s *dag.Stage) map[*dag.Stage]int {
+	follow := map[*dag.Stage]int{}
+	for next, n := range g.MaxVisitsInAll(s) {
+		if next == s && n > 0 {
+			n--
+		}
+		switch {
+		case next.Decide != nil || n == 0:
+		case n < 0:
+			follow[next] = dag.Unbounded
+		default:
+			follow[next] = n * max(1, next.Samples)
+		}
+	}
+	return follow
 }
 
 // leavesFrom bounds the items that one which is about to visit s may become.
@@ -173,51 +239,4 @@ func leavesFrom(g *dag.Graph, s *dag.Stage) int {
 		}
 	}
 	return leaves
-}
-
-// gate notes an item that a run would hand to the gate, and whether the gate
-// has its verdict on record.
-func (p *Planned) gate(e *engine, it *item, step dag.Step) {
-	if p.keep != nil {
-		return // a collection leaves the gate's files alone
-	}
-	if e.gate.Evaluate(e.hostCtx, e.candidate(it, step)).Known() {
-		p.Gate.Reuse++
-		return
-	}
-	p.Gate.Decide++
-}
-
-// total works out how many completions a run may ask for.
-func (p *Planned) total(g *dag.Graph) {
-	p.follow(g)
-	p.Calls = new(int)
-	for i, s := range g.Stages {
-		line := &p.Stages[i]
-		if s.Provider == nil {
-			line.Calls = new(int)
-			continue
-		}
-		each := callsPerVisit(s)
-		if line.Run == 0 && line.Depends != nil && *line.Depends == 0 {
-			line.Calls = new(int)
-		} else if each > 0 && line.Depends != nil {
-			n := each * (line.Run + *line.Depends)
-			line.Calls = &n
-		}
-		if line.Calls == nil || p.Calls == nil {
-			p.Calls = nil
-			continue
-		}
-		*p.Calls += *line.Calls
-	}
-}
-
-// callsPerVisit is how many completions a visit asks for at most, 0 where the
-// plugin does not say.
-func callsPerVisit(s *dag.Stage) int {
-	if s.Info == nil || s.Info.CallsPerVisit == nil {
-		return 0
-	}
-	return s.Info.CallsPerVisit(s.Config.Bytes)
 }

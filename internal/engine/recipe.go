@@ -20,6 +20,7 @@ type recipe struct {
 	digest dag.Digest
 	parts  []dag.Part
 	made   bool // an action with it may be in the store
+	told   *told
 }
 
 // prepare works out every stage's recipe, and the key of whole trails.
@@ -62,7 +63,7 @@ func (e *engine) prepare() error {
 		e.recipes[i].made = e.store.HasRecipe(e.recipes[i].digest)
 		put(e.recipes[i].digest)
 		if e.planning == nil {
-			if err := e.store.PutRecipe(e.recipes[i].digest, parts); err != nil {
+			if err := e.keepTold(s, &e.recipes[i]); err != nil {
 				return err
 			}
 		}

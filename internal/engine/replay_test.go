@@ -81,7 +81,7 @@ func TestEditedPrompt(t *testing.T) {
 		if s.Kind != 0 || s.Tally.Visits != step.visits || w.made("provider.judge") != step.calls {
 			t.Errorf("%s: %d calls: %+v", step.text, w.made("provider.judge"), s)
 		}
-		if plan.Calls == nil || *plan.Calls < step.calls {
+		if plan.Calls.Unknown || plan.Calls.Value < step.calls {
 			t.Errorf("%s: the plan said %v calls at most", step.text, plan.Calls)
 		}
 	}

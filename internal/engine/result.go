@@ -129,7 +129,7 @@ func (e *engine) apply(it *item, step dag.Step, m made) bool {
 	if event.Facts.Reused {
 		e.tally.Reused++
 		if e.planning != nil {
-			e.planning.reuse(step.Stage)
+			e.planning.reuse(it, step, m.Digest)
 		}
 	}
 	if err := it.t.Apply(event); err != nil {

@@ -59,9 +59,7 @@ func (e *engine) visit(it *item, step dag.Step) bool {
 			continue
 		}
 		if e.planning != nil {
-			e.planning.visit(step.Stage, e.missing(step, sample))
-			it.end = dag.NotStarted // of this walk: what follows depends on the visit
-			e.items.open--
+			e.planVisit(it, step, sample)
 			return false
 		}
 		if e.stop.visits {
@@ -74,18 +72,6 @@ func (e *engine) visit(it *item, step dag.Step) bool {
 		return false
 	}
 	return e.applySamples(it, step)
-}
-
-// missing counts the samples of a visit that are to be made, the first of them
-// known.
-func (e *engine) missing(step dag.Step, first int) int {
-	n := 1
-	for sample := first + 1; sample < step.Stage.Samples; sample++ {
-		if _, ok := e.answered(step.Stage, dag.ActionDigest(e.recipes[step.Stage.Index].digest, step.Input.Digest, sample)); !ok {
-			n++
-		}
-	}
-	return n
 }
 
 // answered looks an action up in staging. What is there counts only where the

@@ -212,6 +212,17 @@ func (l *loader) calls() bool {
 // checkSecrets complains of all missing secrets at once: an error where a live
 // call could need them, a warning where a run would make one.
 func (l *loader) checkSecrets() {
+	for _, s := range l.secrets {
+		missing := dag.MissingSecret{Name: s.name, Block: s.block}
+		for _, p := range l.graph.Providers {
+			if s.block == fmt.Sprintf("provider %q", p.Name) {
+				missing.Provider = p
+			}
+		}
+		if !slices.Contains(l.graph.Missing, missing) {
+			l.graph.Missing = append(l.graph.Missing, missing)
+		}
+	}
 	if len(l.secrets) == 0 || !l.calls() && l.graph.Pipeline.Replay != "" {
 		return
 	}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/engine"
+)
+
+// writePlan plans, and writes the plan in one rename: half a plan is none.
+func (c *command) writePlan(ctx context.Context, o engine.Options, path string) (*engine.Planned, error) {
+	plan, err := engine.MakePlanFile(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	b, err := json.Marshal(plan, json.Deterministic(true), jsontext.Multiline(true))
+	if err == nil {
+		err = writeWhole(path, append(b, '\n'))
+	}
+	if err != nil {
+		return nil, &dag.Error{Op: "write the plan to", Subject: path, Kind: dag.KindConfig, Err: errors.Unwrap(err)}
+	}
+	return plan.Plan, nil
+}
+
+func writeWhole(path string, b []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".plan-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(b)
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name()) // what it was for has failed already
+	}
+	return err
+}
+
+// keepTo refuses a run that would not do what a plan says.
+func (c *command) keepTo(ctx context.Context, o engine.Options, path string) error {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return &dag.Error{Op: "read the plan", Subject: path, Kind: dag.KindConfig, Err: errors.Unwrap(err), Hint: "penstock plan -o " + path}
+	}
+	planned, err := engine.DecodePlanFile(b)
+	if err != nil {
+		return &dag.Error{Op: "read the plan", Subject: path, Kind: dag.KindConfig, Err: err, Hint: "penstock plan -o " + path}
+	}
+	now, err := engine.MakePlanFile(ctx, o)
+	if err != nil {
+		return err
+	}
+	if drift := planned.Drift(now); len(drift) > 0 {
+		return &dag.Error{Op: "run as planned in", Subject: path, Kind: dag.KindDiffers,
+			Err: errors.New("the plan does not hold any more:\n  " + strings.Join(drift, "\n  ")), Hint: "penstock plan -o " + path}
+	}
+	return nil
+}
