@@ -109,6 +109,7 @@ const (
 	hasFacts
 	hasReused
 	hasRecorded
+	hasUnpaid
 )
 
 // packer writes a trail. texts and digests are those that it wrote so far; a
@@ -176,7 +177,7 @@ func (p *packer) visit(v *Visit) {
 		}
 	}
 	facts := v.Facts
-	facts.Reused, facts.Recorded = false, false
+	facts.Reused, facts.Recorded, facts.Unpaid = false, false, false
 	set(hasFailure, v.Failure != nil)
 	set(hasFindings, len(v.Findings) > 0)
 	set(hasRule, v.Rule != "")
@@ -184,6 +185,7 @@ func (p *packer) visit(v *Visit) {
 	set(hasFacts, facts != Facts{})
 	set(hasReused, v.Facts.Reused)
 	set(hasRecorded, v.Facts.Recorded)
+	set(hasUnpaid, v.Facts.Unpaid)
 	p.b = append(p.b, has)
 	p.text(v.Stage)
 	p.count(v.Pass)
@@ -401,7 +403,7 @@ func (u *unpacker) visit(v *Visit) {
 	if has&hasFacts != 0 {
 		v.Facts = Facts{Model: u.text(), StartedAt: u.time(), EndedAt: u.time(), Calls: u.number(), Input: u.number(), Cached: u.number(), OutTokens: u.number()}
 	}
-	v.Facts.Reused, v.Facts.Recorded = has&hasReused != 0, has&hasRecorded != 0
+	v.Facts.Reused, v.Facts.Recorded, v.Facts.Unpaid = has&hasReused != 0, has&hasRecorded != 0, has&hasUnpaid != 0
 }
 
 func (u *unpacker) decision(d *Decision) {

@@ -23,7 +23,7 @@ func fullTrail() *Trail {
 		Visits: []Visit{
 			{Stage: "s", Pass: 1, Input: d("first"), Output: d("out"), Item: d("out"), Action: d("action"), Outcome: "ok", Findings: findings,
 				Rule: "else", Seen: []Seen{{"item", []byte(`{"a":1}`)}},
-				Facts: Facts{Model: "m", StartedAt: at, EndedAt: at.Add(time.Second), Reused: true, Calls: 1, Input: 2, Cached: 3, OutTokens: 4}},
+				Facts: Facts{Model: "m", StartedAt: at, EndedAt: at.Add(time.Second), Reused: true, Unpaid: true, Calls: 1, Input: 2, Cached: 3, OutTokens: 4}},
 			{Stage: "t", Pass: 300, Input: d("out"), Failure: &Failure{Code: "BAD", Cause: EMask, Message: "changed /q"}, Item: d("out")},
 		},
 		Decisions: []Decision{

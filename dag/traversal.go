@@ -76,6 +76,7 @@ type Facts struct {
 	EndedAt   time.Time `json:"ended_at,omitzero"`
 	Reused    bool      `json:"reused,omitzero"`   // answered from staging
 	Recorded  bool      `json:"recorded,omitzero"` // completions came from a cassette: Model is who was recorded
+	Unpaid    bool      `json:"unpaid,omitzero"`   // each completion that was asked for had been answered before, and came from staging
 	Calls     int       `json:"calls,omitzero"`
 	Input     int       `json:"input_tokens,omitzero"`
 	Cached    int       `json:"cached_input_tokens,omitzero"`

@@ -1,10 +1,12 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -135,19 +137,14 @@ func compileChecks(g *dag.Gate) ([]*check, error) {
 	// The table of owners belongs to the gate, not to the check.
 	kinds["unrelated"] = func(c *dag.Check) (checker, error) { return newUnrelatedCheck(c, g.SameOwner) }
 	var out []*check
-	names := map[string]bool{}
+	names := CheckNames(g)
 	last := dag.Static
-	for _, spec := range g.Checks {
+	for i, spec := range g.Checks {
 		c, err := compileCheck(spec, kinds)
 		if err != nil {
 			return nil, fmt.Errorf("check %q: %w", spec.Kind, err)
 		}
-		// Two checks of a kind need no names of their own until something reads
-		// one; then the first is meant, and the language has said so.
-		if names[c.name] {
-			c.name = fmt.Sprintf("%s_%d", c.name, len(out)+1)
-		}
-		names[c.name] = true
+		c.name = names[i]
 		if c.phase < last {
 			return nil, fmt.Errorf("check %q stands after a check of a later phase; the order is static, network, locked", spec.Kind)
 		}
@@ -155,6 +152,23 @@ func compileChecks(g *dag.Gate) ([]*check, error) {
 		out = append(out, c)
 	}
 	return out, nil
+}
+
+// CheckNames are the names of a gate's checks, in their order: as results have
+// them.
+//
+// Two checks of a kind need no names of their own until something reads one;
+// then the first is meant, and the language has said so.
+func CheckNames(g *dag.Gate) []string {
+	names := make([]string, len(g.Checks))
+	for i, spec := range g.Checks {
+		name := cmp.Or(spec.Name, string(spec.Kind))
+		if slices.Contains(names[:i], name) {
+			name = fmt.Sprintf("%s_%d", name, i+1)
+		}
+		names[i] = name
+	}
+	return names
 }
 
 func compileCheck(spec *dag.Check, kinds map[dag.CheckKind]func(*dag.Check) (checker, error)) (*check, error) {
@@ -184,11 +198,7 @@ func compileCheck(spec *dag.Check, kinds map[dag.CheckKind]func(*dag.Check) (che
 	if err != nil {
 		return nil, err
 	}
-	name := spec.Name
-	if name == "" {
-		name = string(spec.Kind)
-	}
-	return &check{spec: spec, name: name, phase: info.Phase, run: run}, nil
+	return &check{spec: spec, phase: info.Phase, run: run}, nil
 }
 
 // constant reads an argument that is known before the first candidate.

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Penstock. peer.sh install|gen|cmd|cmd-plan|cmd-validate|edit|reset|reset-known WORKDIR N [SEED]; N is steps for w2 and w2schema
+# Penstock. peer.sh install|gen|cmd|cmd-plan|cmd-why|cmd-why-visit|cmd-validate|edit|reset|reset-known WORKDIR N [SEED]; N is steps for w2 and w2schema
 # (N/5 items), items for all others. WL (environment) names the workload: w2 (default), w2schema, w4, w4checks, wide.
 # edit WORKDIR N ITEM REVISION changes one item's text.
 set -eu
@@ -14,6 +14,8 @@ install) mkdir -p "$W/bin" && cd "$H/../.." && go build -trimpath -ldflags "-s -
 gen) python3 "$H/gen.py" "$WL" "$D" "$ITEMS" "$SEED"; cp "$W/bin/penstock-bench-plugin" "$D/plugin" ;;
 cmd) echo "$W/bin/penstock -C $D run -j 256" ;;
 cmd-plan) echo "$W/bin/penstock -C $D plan" ;;
+cmd-why) echo "$W/bin/penstock -C $D why items.jsonl:1" ;;
+cmd-why-visit) echo "$W/bin/penstock -C $D why s5[items.jsonl:1]" ;;
 cmd-validate) echo "$W/bin/penstock -C $D validate" ;;
 edit) python3 "$H/gen.py" edit "$D" "$4" "$5" ;;
 reset) rm -rf "$D/staging" "$D/data" "$D/meta" "$D/.decisions" ;;

@@ -135,6 +135,8 @@ func TestCanary(t *testing.T) {
 	}
 	for _, args := range [][]string{
 		{"status", "--json"}, {"show", "asked", "--json"}, {"show", "seen", "--json"}, {"graph", "--json"}, {"graph"}, {"audit", "--json"},
+		{"why", "asked"}, {"why", "asked", "--json"}, {"why", "ask[asked]", "--json"}, {"why", "look[seen]", "--json"},
+		{"why", "--not-run", "asked", "--json"}, {"logs", "look[seen]", "--json"},
 	} {
 		penstock(0, args...)
 	}

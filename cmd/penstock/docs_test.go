@@ -267,7 +267,7 @@ func TestJSONIsDocumented(t *testing.T) {
 		}
 	}
 	members := map[string]bool{}
-	for _, shape := range []any{engine.Tally{}, engine.Problem{}, engine.Planned{}, engine.PlanFile{}, lang.RouteTable{}, engine.Member{}, staging.Run{}, diag.Report{}, dag.Seen{}, gate.Report{}, gate.Breaker{}, draw.Picture{}, dag.Changes{}, engine.Stale{}, engine.PluginRow{}, engine.LockReport{}} {
+	for _, shape := range []any{engine.Tally{}, engine.Problem{}, engine.Planned{}, engine.PlanFile{}, lang.RouteTable{}, engine.Member{}, staging.Run{}, diag.Report{}, dag.Seen{}, gate.Report{}, gate.Breaker{}, draw.Picture{}, dag.Changes{}, engine.Stale{}, engine.PluginRow{}, engine.LockReport{}, engine.ItemWhy{}, engine.VisitWhy{}, engine.VisitFacts{}, engine.CheckWhy{}, engine.NotRun{}} {
 		collectMembers(reflect.TypeOf(shape), members)
 	}
 	if len(members) < 80 {

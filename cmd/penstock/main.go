@@ -123,7 +123,7 @@ func (c *command) root() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: "do", Title: "Build and run:"}, &cobra.Group{ID: "look", Title: "Look and mend:"}, &cobra.Group{ID: "", Title: "Besides:"})
 	for group, commands := range map[string][]*cobra.Command{
 		"do":   {c.initCommand(), c.fmtCommand(), c.validateCommand(), c.planCommand(), c.runCommand()},
-		"look": {c.statusCommand(), c.showCommand(), c.diffCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand(), c.gcCommand(), c.pluginCommand()},
+		"look": {c.statusCommand(), c.showCommand(), c.whyCommand(), c.logsCommand(), c.diffCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand(), c.gcCommand(), c.pluginCommand()},
 		"":     {c.functionsCommand(), c.codesCommand(), c.explainCommand(), c.versionCommand(), c.completionCommand()},
 	} {
 		for _, cmd := range commands {

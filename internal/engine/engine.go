@@ -132,9 +132,13 @@ func Run(ctx context.Context, o Options) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := e.store.StartRun(staging.Run{
-		ID: e.runID, PID: os.Getpid(), Host: hostname(), Pipeline: o.Graph.Pipeline.Name, Started: e.started,
-	}); err != nil {
+	outline, err := e.keepOutline()
+	if err == nil {
+		err = e.store.StartRun(staging.Run{
+			ID: e.runID, PID: os.Getpid(), Host: hostname(), Pipeline: o.Graph.Pipeline.Name, Started: e.started, Outline: outline,
+		})
+	}
+	if err != nil {
 		return nil, errors.Join(err, e.close(ctx))
 	}
 	e.Report.Started(e.runID)

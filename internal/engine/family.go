@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/gate"
 	"github.com/penstock-run/penstock/internal/staging"
 )
 
@@ -17,9 +18,13 @@ type Member struct {
 	Reason string     `json:"reason,omitempty"`
 	Record string     `json:"record,omitempty"`
 	Trail  *dag.Trail `json:"trail,omitempty"`
+	// Checks are what the gate's checks came to, in the order in which they ran;
+	// none where the item met none, or where the verdict was on record before.
+	Checks []gate.CheckResult `json:"checks,omitempty"`
 }
 
-const familyVersion = 1
+// familyVersion 2 has the checks of each member; 1 stays readable.
+const familyVersion = 2
 
 // pack puts the family's trails into a record of the store.
 func (e *engine) pack(f *family, record *staging.Trail) {
@@ -42,6 +47,7 @@ func (e *engine) pack(f *family, record *staging.Trail) {
 		}
 		b = binary.AppendUvarint(b, uint64(len(trail)))
 		b = append(b, trail...)
+		b = appendChecks(b, m.verdict.Checks)
 	}
 	record.Body = b
 }
@@ -53,7 +59,8 @@ func appendText(b []byte, s string) []byte {
 // DecodeFamily reads what a run packed into a staging.Trail's body.
 func DecodeFamily(b []byte) ([]Member, error) {
 	r := unpacker{b: b}
-	if r.byte() != familyVersion {
+	version := r.byte()
+	if version == 0 || version > familyVersion {
 		return nil, errors.New("this record was written by another version of Penstock")
 	}
 	n := r.uint()
@@ -71,12 +78,39 @@ func DecodeFamily(b []byte) ([]Member, error) {
 			}
 			m.Trail = trail
 		}
+		if version > 1 {
+			m.Checks = r.checks()
+		}
 		if r.bad {
 			return nil, errors.New("the record is cut off")
 		}
 		members = append(members, m)
 	}
 	return members, nil
+}
+
+// familyKeys reads no more of a body than the keys of its members.
+func familyKeys(b []byte) []string {
+	r := unpacker{b: b}
+	version := r.byte()
+	var keys []string
+	for range r.uint() {
+		keys = append(keys, r.text())
+		r.text()
+		for range r.uint() {
+			r.text()
+		}
+		for range 4 { // status, reason, record, trail
+			r.text()
+		}
+		if version > 1 {
+			r.checks()
+		}
+		if version > familyVersion || r.bad {
+			return nil
+		}
+	}
+	return keys
 }
 
 // unpacker reads a packed record; bad stays set after the first misfit.

@@ -358,6 +358,7 @@ func refusal(kind proto.ProviderError_Kind, message string) *proto.CompletionRep
 
 // account keeps the facts of a completion for the trail.
 func (v *visit) account(reply *proto.CompletionReply) {
+	v.facts.Unpaid = (v.facts.Unpaid || v.facts.Calls == 0) && reply.Origin == "cache"
 	v.facts.Calls++
 	v.facts.Recorded = v.facts.Recorded || reply.Origin == "cassette"
 	if reply.Model != "" {

@@ -211,6 +211,7 @@ func (a *Action) append(b []byte) []byte {
 const (
 	factReused = 1 << iota
 	factRecorded
+	factUnpaid
 )
 
 func putFacts(b []byte, f dag.Facts) []byte {
@@ -223,6 +224,9 @@ func putFacts(b []byte, f dag.Facts) []byte {
 	}
 	if f.Recorded {
 		flags |= factRecorded
+	}
+	if f.Unpaid {
+		flags |= factUnpaid
 	}
 	b = append(b, flags)
 	for _, n := range [...]int{f.Calls, f.Input, f.Cached, f.OutTokens} {
@@ -263,7 +267,7 @@ func decodeAction(payload []byte) *Action {
 func (r *reader) facts() dag.Facts {
 	f := dag.Facts{Model: r.text(), StartedAt: r.time(), EndedAt: r.time()}
 	flags := r.byte()
-	f.Reused, f.Recorded = flags&factReused != 0, flags&factRecorded != 0
+	f.Reused, f.Recorded, f.Unpaid = flags&factReused != 0, flags&factRecorded != 0, flags&factUnpaid != 0
 	f.Calls, f.Input, f.Cached, f.OutTokens = int(r.uint()), int(r.uint()), int(r.uint()), int(r.uint())
 	return f
 }

@@ -23,7 +23,8 @@ type Run struct {
 	Pipeline string          `json:"pipeline"`
 	Started  time.Time       `json:"started"`
 	Flags    []string        `json:"flags,omitempty"`
-	Ended    time.Time       `json:"ended,omitzero"` // zero: it has not said that it ended
+	Outline  dag.Digest      `json:"outline,omitzero"` // the artifact that tells what the pipeline said then
+	Ended    time.Time       `json:"ended,omitzero"`   // zero: it has not said that it ended
 	Tally    map[dag.End]int `json:"tally,omitempty"`
 	Exit     int             `json:"exit"`
 	State    RunState        `json:"-"` // as Runs finds it

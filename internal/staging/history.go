@@ -1,0 +1,118 @@
+package staging
+
+import (
+	"io/fs"
+	"strings"
+
+	"github.com/penstock-run/penstock/dag"
+	"golang.org/x/sys/unix"
+)
+
+// History gives every trail that was ever recorded of the source item that key
+// names: the item itself, or one whose fan-out made it, whose key begins the
+// other at a slash. The oldest comes first.
+//
+// The log is read once and no index is built: a person asks once, and the index
+// of all items takes longer to make than the log to read.
+func (s *Store) History(key string) ([]*Trail, error) {
+	var found []*Trail
+	err := s.scan(&s.trails.log, func(kind byte, payload []byte) {
+		n := headLen(payload)
+		if kind != kindTrail || n == 0 {
+			return
+		}
+		r := reader{b: payload[n:]}
+		r.take(r.count())
+		item := r.take(r.count())
+		if r.short || !begins(string(item), key) {
+			return
+		}
+		if t := decodeTrail(payload); t != nil {
+			found = append(found, t)
+		}
+	})
+	return found, err
+}
+
+// begins reports whether a key is that of an item, or of what it fanned out into.
+func begins(item, key string) bool {
+	return strings.HasPrefix(key, item) && (len(key) == len(item) || key[len(item)] == '/')
+}
+
+// Bodies shows the body of every trail that was ever recorded. A body lasts until
+// see returns.
+func (s *Store) Bodies(see func(body []byte)) error {
+	return s.scan(&s.trails.log, func(kind byte, payload []byte) {
+		n := headLen(payload)
+		if kind != kindTrail || n == 0 {
+			return
+		}
+		r := reader{b: payload[n:]}
+		for range 3 { // source, item, run
+			r.take(r.count())
+		}
+		r.digest()
+		if body := r.take(r.count()); !r.short {
+			see(body)
+		}
+	})
+}
+
+// FindActions gives the latest record of each of these actions that has one, by
+// its digest, whether or not its output is still there. With first not zero it
+// also gives the latest action of a stage that was recorded before first: one of
+// the same input where there is any, nil where there is none.
+//
+// As History it reads the log once.
+func (s *Store) FindActions(wanted map[dag.Digest]bool, first dag.Digest, stage string, input dag.Digest) (found map[dag.Digest]*Action, before *Action, err error) {
+	found = map[dag.Digest]*Action{}
+	var last, same []byte
+	passed := first.IsZero()
+	err = s.scan(&s.actions.log, func(kind byte, payload []byte) {
+		if kind != kindAction || len(payload) < 4*len(dag.Digest{}) {
+			return
+		}
+		digest := dag.Digest(payload)
+		if wanted[digest] {
+			found[digest] = decodeAction(payload)
+		}
+		if passed = passed || digest == first; passed {
+			return
+		}
+		r := reader{b: payload[4*len(digest):]}
+		r.ref()
+		if name := r.take(r.count()); r.short || string(name) != stage {
+			return
+		}
+		last = append(last[:0], payload...)
+		if dag.Digest(payload[2*len(digest):]) == input {
+			same = append(same[:0], payload...)
+		}
+	})
+	if len(same) > 0 {
+		last = same
+	}
+	if len(last) > 0 {
+		before = decodeAction(last)
+	}
+	return found, before, err
+}
+
+// scan shows every record of a log that is in its file.
+func (s *Store) scan(l *appendLog, see func(kind byte, payload []byte)) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return storeError("read", l.path, fs.ErrClosed)
+	}
+	if err := l.open(); err != nil || l.f == nil {
+		return err
+	}
+	return l.locked(unix.LOCK_SH, func(size int64) error {
+		if size < logHead {
+			return nil
+		}
+		_, err := l.read(logHead, size, func(kind byte, payload []byte, _ int64) { see(kind, payload) })
+		return err
+	})
+}
