@@ -159,19 +159,7 @@ func (e *engine) recipeChanges(s *dag.Stage, last *staging.Action) []Change {
 	if !ok {
 		return []Change{{Part: "recipe", Old: last.Recipe.Short(), New: now.digest.Short()}}
 	}
-	was, is := e.toldBy(old), now.tells(s)
-	var changes []Change
-	for _, part := range now.parts {
-		if before := partOf(old, part.Name); before != part.Digest {
-			changes = append(changes, partChanges(part.Name, before, part.Digest, was, is)...)
-		}
-	}
-	for _, part := range old {
-		if part.Name != toldPart && !part.Digest.IsZero() && !slices.ContainsFunc(now.parts, func(p dag.Part) bool { return p.Name == part.Name }) {
-			changes = append(changes, Change{Part: part.Name, Old: part.Digest.Short()})
-		}
-	}
-	return changes
+	return recipeChanges(old, now.parts, e.toldBy(old), now.tells(s))
 }
 
 // tells is what the recipe's actions are told today.

@@ -92,13 +92,7 @@ func (e *engine) toldBy(parts []dag.Part) *told {
 	if t, ok := e.planning.told[digest]; ok {
 		return t
 	}
-	var t *told
-	if b, err := e.store.Get(digest); err == nil {
-		t = &told{}
-		if json.Unmarshal(b, t) != nil {
-			t = nil
-		}
-	}
+	t := readTold(e.store, parts)
 	e.planning.told[digest] = t
 	return t
 }

@@ -194,6 +194,7 @@ type gcRun struct {
 	payload []byte
 	hash    uint64
 	when    int64
+	outline uint64 // the artifact that tells what the pipeline said; 0: there is none
 	keep    bool
 }
 

@@ -188,6 +188,9 @@ func (c *collector) takeRuns() error {
 			return
 		}
 		r := gcRun{kind: kind, payload: slices.Clone(payload), hash: KeyHash(run.ID), when: run.Started.Unix()}
+		if !run.Outline.IsZero() {
+			r.outline = key64(run.Outline)
+		}
 		if kind == kindRunStart {
 			c.runAt[r.hash] = int32(len(c.runs))
 		}

@@ -66,6 +66,9 @@ func (c *collector) recipesSize() int64 {
 }
 
 func (h *chooser) roots() {
+	for i := range h.runs { // few differ, and without them nobody can tell why an item went where it did
+		h.artifact(h.runs[i].outline)
+	}
 	for d := range h.Artifacts {
 		h.artifact(key64(d))
 	}
