@@ -31,7 +31,7 @@ func (c *command) diffCommand() *cobra.Command {
 		Short: "Print what an edit changes in meaning, and what it makes stale",
 		Long: "Print what changes in meaning between two pipelines, each a file or a folder, or with --base between\n" +
 			"a revision of git and the working tree: stages, where values go, failure codes, checks, and what of\n" +
-			"staging/ would be asked anew. Comments, layout and the names of locals, routes and providers change nothing.",
+			"staging/ would be asked anew. Comments, layout and the names of locals, routes and providers\nchange nothing.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case f.base != "" && len(args) > 0:

@@ -29,17 +29,17 @@ func (c *command) gcCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "gc",
 		Short: "Remove from staging/ what nobody has need of any more",
-		Long: "Remove from staging/ what was not used for 30 days, and more, the oldest first, until 10 GiB are left.\n" +
-			"What accepted records and unfinished items stand on stays, and what a run of the pipeline as it is\n" +
-			"would be answered from; and all that the last run made. The corpus is not touched.\n" +
+		Long: "Remove from staging/ what was not used for 30 days, and more, the oldest first, until 10 GiB are\n" +
+			"left. What accepted records and unfinished items stand on stays, what a run of the pipeline as it\n" +
+			"is would be answered from, and all that the last run made. The corpus is not touched.\n" +
 			"Beside a living run nothing is removed: it may take anything.\n\n" +
 			"With --dry-run, print what staging/ holds and what would go, and remove nothing.",
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.gc(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
-	flags.Var(&f.maxAge, "max-age", "remove what was not used for `TIME`, such as 12h, 30d or 8w; 0: no matter how old")
-	flags.Var(&f.maxSize, "max-size", "leave at most `SIZE`, such as 500MB or 10GiB; 0: no matter how much")
+	flags.Var(&f.maxAge, "max-age", "remove what was not used for `TIME`: 12h, 30d, 8w; 0 keeps all")
+	flags.Var(&f.maxSize, "max-size", "leave at most `SIZE`: 500MB, 10GiB; 0 is no bound")
 	flags.IntVar(&f.runs, "keep-runs", 1, "let all that the last `N` runs made stay")
 	flags.BoolVarP(&f.dry, "dry-run", "n", false, "say what would go, and remove nothing")
 	flags.BoolVar(&f.wait, "wait", false, "wait for a living run to end")

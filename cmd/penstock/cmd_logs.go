@@ -10,8 +10,9 @@ func (c *command) logsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "logs STAGE[ITEM]",
 		Short: "Print what a stage's plugin noted of its visits",
-		Long: "Print what a stage's plugin noted in its visits of an item, and the message of a visit that failed, such as the\n" +
-			"last line that a command wrote to its standard error. What a process writes besides is not kept. Nothing is written.",
+		Long: "Print what a stage's plugin noted in its visits of an item, and the message of a visit that\n" +
+			"failed, such as the last line that a command wrote to its standard error. What a process writes\n" +
+			"besides is not kept. Nothing is written.",
 		Args: oneArg("STAGE[ITEM], quoted for the shell: 'verifier[card-7]'"),
 		RunE: func(_ *cobra.Command, args []string) error { return c.logs(args[0]) },
 	}

@@ -15,11 +15,12 @@ func (c *command) whyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why ITEM | STAGE[ITEM]",
 		Short: "Tell why an item went where it went, or why a visit was made",
-		Long: "Of an item: every visit, every route decision with its condition and the values that it saw, and the gate's\n" +
-			"word on each check. Of a visit, quoted for the shell as 'verifier[card-7]': what of its action is not as it was,\n" +
-			"the first cause first, or why it was answered from staging. With --not-run: why a stage did not run for an item,\n" +
-			"or, given the item alone, of each stage that did not. What is told is of the run that wrote the item's trail,\n" +
-			"whatever the pipeline says by now. Nothing is written.",
+		Long: "Of an item: every visit, every route decision with its condition and the values that it saw,\n" +
+			"and the gate's word on each check. Of a visit, quoted for the shell as 'verifier[card-7]': what of\n" +
+			"its action is not as it was, the first cause first, or why it was answered from staging. With\n" +
+			"--not-run: why a stage did not run for an item, or, given the item alone, of each stage that did\n" +
+			"not. What is told is of the run that wrote the item's trail, whatever the pipeline says by now.\n" +
+			"Nothing is written.",
 		Args: oneArg("an item's key, or STAGE[ITEM]"),
 		RunE: func(_ *cobra.Command, args []string) error { return c.why(args[0], notRun) },
 	}

@@ -119,7 +119,7 @@ Exit status:
   1    the pipeline, the flags or the files are wrong; nothing was started
   2    some items failed for want of infrastructure (a plugin, a provider, the disk)
   3    a stopping rule ended the run: a breaker, a budget, a provider without quota or credentials
-  4    with --detailed-exitcode: the plan is not empty, or diff found a change; with fmt --check: a file would change
+  4    where it was asked for: a plan or a diff is not empty, fmt would change a file
   5    reality differs from what was promised
   70   an invariant of Penstock itself is broken: please report it
   130  interrupted; the next run goes on from there

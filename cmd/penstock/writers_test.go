@@ -20,6 +20,7 @@ var writers = map[string]string{
 	"internal/host":                "the private folders of plugin processes, under the system's temporary folder",
 	"internal/engine":              "the lock file",
 	"internal/completion":          "the cassette that --record names",
+	"internal/revision":            "the tree of a revision, under the system's temporary folder",
 	"cmd/penstock":                 "the pipeline that init makes",
 	"examples/trivia-cards/author": "the cassette of the example",
 }
