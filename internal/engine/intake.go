@@ -217,6 +217,12 @@ func (e *engine) claim() error {
 		pending = mine
 	}
 	for _, c := range pending {
+		// With -B only what was claimed is looked up: see above.
+		if e.planning != nil && e.Force {
+			if head, ok := e.store.Trail(c.key); ok && e.finished(head) && e.settled(head, c.place, c.digest) {
+				continue
+			}
+		}
 		e.start(c)
 	}
 	return nil
