@@ -34,7 +34,6 @@ func gateOf(t testing.TB) *dag.Gate {
 // handed is a candidate as it is handed to the gate. What it does not say is a card
 // that is accepted.
 type handed struct {
-	name   string
 	card   string // as bytes
 	report string
 	topic  string
