@@ -30,6 +30,7 @@ type Planned struct {
 	actions map[dag.Digest]*dag.Stage  // that are to run
 	reasons map[*dag.Stage]*reasonBook // by stage
 	told    map[dag.Digest]*told       // what earlier recipes told
+	recipes []dag.Digest               // of the store, once they were asked for
 	tripped bool                       // a bucket's breaker is open
 	oneKey  bool                       // no two items can be the same document
 }

@@ -79,21 +79,18 @@ func (e *engine) whyRun(it *item, step dag.Step, sample int, action dag.Digest) 
 	case prior.Action.IsZero():
 		return "its last visit gave no answer", nil
 	}
-	last, ok, err := e.store.Action(prior.Action)
-	if err != nil || !ok {
-		if prior.Action == action {
-			return "what it gave is gone from staging", nil
-		}
-		return "what its last visit gave is gone from staging", nil
-	}
-	if last.Digest == action {
+	if prior.Action == action {
 		return e.whyNotReused(step.Stage), nil
 	}
-	changes := e.recipeChanges(step.Stage, last)
-	if last.Input != step.Input.Digest {
-		changes = append(changes, e.inputChanges(last.Input, step.Input)...)
+	last, ok := e.recipeOf(prior)
+	if !ok {
+		return "what its last visit gave is gone from staging", nil
 	}
-	if last.Sample != sample && len(changes) == 0 {
+	changes := e.recipeChanges(step.Stage, last)
+	if prior.Input != step.Input.Digest {
+		changes = append(changes, e.inputChanges(prior.Input, step.Input)...)
+	}
+	if sample > 0 && len(changes) == 0 {
 		return "a further sample", nil
 	}
 	if len(changes) == 0 {
@@ -123,7 +120,7 @@ func (e *engine) priorVisit(it *item, step dag.Step) (visit *dag.Visit, known bo
 	f := it.family
 	if !f.looked {
 		f.looked = true
-		if trail, ok := e.store.TrailByItem(f.source, f.members[0].key); ok {
+		if trail, ok := e.lastTrail(f); ok {
 			f.before = membersOf(trail)
 		}
 	}
@@ -140,6 +137,17 @@ func (e *engine) priorVisit(it *item, step dag.Step) (visit *dag.Visit, known bo
 	return visit, true
 }
 
+// lastTrail finds a family's latest trail. Where nothing was ever made with the
+// first stage's recipe, planKnown reads the intakes of all anyway.
+func (e *engine) lastTrail(f *family) (*staging.Trail, bool) {
+	if !e.planning.how.whole && !e.recipes[e.Graph.First.Index].made {
+		if trail, ok := e.store.TrailOfIntake(f.intake); ok {
+			return trail, true
+		}
+	}
+	return e.store.TrailByItem(f.source, f.members[0].key)
+}
+
 // membersOf reads a trail's record; none where it does not read as one.
 func membersOf(t *staging.Trail) []Member {
 	members, err := DecodeFamily(t.Body)
@@ -149,15 +157,33 @@ func membersOf(t *staging.Trail) []Member {
 	return members
 }
 
+// recipeOf finds the recipe of a visit's action: that which makes this action of
+// its input. There are few recipes, and the index of all actions is dear to load.
+func (e *engine) recipeOf(v *dag.Visit) (dag.Digest, bool) {
+	if e.planning.recipes == nil {
+		e.planning.recipes = e.store.Recipes()
+	}
+	for _, recipe := range e.planning.recipes {
+		if dag.ActionDigest(recipe, v.Input, 0) == v.Action {
+			return recipe, true
+		}
+	}
+	a, ok, err := e.store.Action(v.Action)
+	if err != nil || !ok {
+		return dag.Digest{}, false
+	}
+	return a.Recipe, true
+}
+
 // recipeChanges compares the recipe of an action of the store with today's.
-func (e *engine) recipeChanges(s *dag.Stage, last *staging.Action) []Change {
+func (e *engine) recipeChanges(s *dag.Stage, last dag.Digest) []Change {
 	now := &e.recipes[s.Index]
-	if last.Recipe == now.digest {
+	if last == now.digest {
 		return nil
 	}
-	old, ok := e.store.Recipe(last.Recipe)
+	old, ok := e.store.Recipe(last)
 	if !ok {
-		return []Change{{Part: "recipe", Old: last.Recipe.Short(), New: now.digest.Short()}}
+		return []Change{{Part: "recipe", Old: last.Short(), New: now.digest.Short()}}
 	}
 	return recipeChanges(old, now.parts, e.toldBy(old), now.tells(s))
 }

@@ -138,8 +138,8 @@ func (e *edited) planAndRun() {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	// A plan that looks nothing up is the same in figures.
-	brief, err := plan(e.t.Context(), e.options([]func(*Options){flags}), looking{})
+	// A plan that looks few reasons up is the same in figures.
+	brief, err := plan(e.t.Context(), e.options([]func(*Options){flags}), looking{visits: 3})
 	if err != nil {
 		e.t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/penstock-run/penstock/dag"
@@ -143,7 +144,9 @@ func (e *engine) planKnown(record *source.Record, intake, raw dag.Digest) bool {
 		if err != nil {
 			return false
 		}
-		e.scratch, input = doc, dag.Sum(doc)
+		if e.scratch, input = doc, raw; !bytes.Equal(doc, record.Raw) {
+			input = dag.Sum(doc)
+		}
 	}
 	if e.intake.seen != nil {
 		switch e.known(hash, raw) {

@@ -77,6 +77,9 @@ func (e *engine) visit(it *item, step dag.Step) bool {
 // answered looks an action up in staging. What is there counts only where the
 // stage's max_age and cache allow it, and where its output can still be read.
 func (e *engine) answered(s *dag.Stage, action dag.Digest) (made, bool) {
+	if e.planning != nil && !e.recipes[s.Index].made {
+		return made{}, false // without the index of all actions
+	}
 	a, ok, err := e.store.Action(action)
 	if err != nil || !ok {
 		return made{}, false

@@ -10,7 +10,7 @@ import (
 // changed pipeline asks, so it is made by the first question, from the log.
 type intakeIndex struct {
 	table  table // intake → offset in known, plus 1
-	known  arena // intake, hash of the item's key
+	known  arena // intake, hash of the item's key, position of the trail in the log
 	loaded bool
 }
 
@@ -33,6 +33,29 @@ func (s *Store) TakenIn(intake dag.Digest) (keyHash uint64, ok bool) {
 	return 0, false
 }
 
+// TrailOfIntake gives the latest trail of the very same record of the very same
+// source, as TakenIn finds it. Who asks TakenIn anyway is spared the index by item.
+func (s *Store) TrailOfIntake(intake dag.Digest) (*Trail, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	x := &s.intakes
+	if !x.loaded {
+		x.load(&s.trails)
+	}
+	latest := uint64(0)
+	hash := hash32(intake)
+	for c := x.table.first(hash); c.pos != 0; c = x.table.next(hash, c) {
+		if b := x.known.at(int(c.pos - 1)); dag.Digest(b) == intake {
+			latest = max(latest, binary.LittleEndian.Uint64(b[len(intake)+8:]))
+		}
+	}
+	if latest == 0 {
+		return nil, false
+	}
+	t := s.trails.at(latest)
+	return t, t != nil
+}
+
 // load reads the log once. What cannot be read is not known, and is taken in anew.
 func (x *intakeIndex) load(trails *trailIndex) {
 	x.loaded = true
@@ -40,7 +63,7 @@ func (x *intakeIndex) load(trails *trailIndex) {
 		return
 	}
 	var b []byte
-	_, _ = trails.log.read(logHead, trails.log.known, func(kind byte, payload []byte, _ int64) {
+	_, _ = trails.log.read(logHead, trails.log.known, func(kind byte, payload []byte, at int64) {
 		n := headLen(payload)
 		if kind != kindTrail || n == 0 {
 			return
@@ -54,6 +77,7 @@ func (x *intakeIndex) load(trails *trailIndex) {
 			return
 		}
 		b = binary.LittleEndian.AppendUint64(append(b[:0], intake[:]...), KeyHash(string(key)))
+		b = binary.LittleEndian.AppendUint64(b, uint64(at))
 		x.table.add(hash32(intake), uint64(x.known.add(b))+1)
 	})
 }

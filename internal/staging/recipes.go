@@ -1,6 +1,7 @@
 package staging
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/penstock-run/penstock/dag"
@@ -136,4 +137,14 @@ func (s *Store) Recipe(recipe dag.Digest) ([]dag.Part, bool) {
 	}
 	parts, ok := s.recipes.parts[recipe]
 	return slices.Clone(parts), ok
+}
+
+// Recipes lists the recipes whose parts are known, in no order.
+func (s *Store) Recipes() []dag.Digest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.recipes.log.load() != nil {
+		return nil
+	}
+	return slices.Collect(maps.Keys(s.recipes.parts))
 }
