@@ -46,7 +46,9 @@ func FormatLock(lock *dag.Lock) ([]byte, error) {
 			lines = append(lines, entry("digest "+hclText(k.Name)+" "+hclText(pin.Platform), map[string]string{pin.Scheme: hclText(pin.Digest)}))
 		}
 	}
-	lines = append(lines, lock.Unknown...)
+	for _, text := range lock.Unknown {
+		lines = append(lines, string(hclwrite.Format([]byte(text)))) // the layout decides where it is sorted to
+	}
 	slices.Sort(lines)
 	return hclwrite.Format([]byte(lockHead + strings.Join(lines, "\n") + "\n")), nil
 }
