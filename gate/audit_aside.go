@@ -96,7 +96,7 @@ func (a *audit) besides(name string) []string {
 	}
 	for _, entry := range entries {
 		beside := path.Join(path.Dir(name), entry.Name())
-		if strings.HasPrefix(beside, name+".") && strings.HasSuffix(beside, ".new") && !slices.Contains(all, beside) {
+		if strings.HasPrefix(beside, name+".") && strings.HasSuffix(beside, newSuffix) && !slices.Contains(all, beside) {
 			all = append(all, beside)
 		}
 	}

@@ -219,7 +219,7 @@ func (a *audit) leftovers() error {
 				a.note(name, "bytes that were no whole line were set aside here", "look whether they are of use, then delete the file")
 			case asideExt:
 				a.note(name, "a repair has set aside here what did not belong into the corpus", "look whether it is of use, then delete the file")
-			case ".new":
+			case newSuffix:
 				a.note(name, "a write to a new file was interrupted; nothing reads it", "it may be deleted")
 			}
 		}

@@ -96,17 +96,7 @@ func (c *liveCheck) online(ctx context.Context, prepared result, w *web) (result
 			told[s.URL] = true
 		}
 	}
-	r := result{state: undecided, details: details, found: map[string]any{"pages": w.rowsOf(prepared.asked)}}
-	switch {
-	case len(details) == 0:
-		r.state = held
-	case dead:
-		r.state = failed
-	}
-	if len(details) > 0 {
-		r.evidence = tellAll(details)
-	}
-	return r.withFigure(live), nil
+	return judged(details, dead, map[string]any{"pages": w.rowsOf(prepared.asked)}).withFigure(live), nil
 }
 
 // ask asks the canary where no address was answered: when it is not live either,

@@ -63,17 +63,7 @@ func (c *quotedCheck) online(ctx context.Context, prepared result, w *web) (resu
 		absent = absent || state == failed
 		details = append(details, Detail{At: fmt.Sprintf("sources[%d].quote", i), Why: why})
 	}
-	r := result{state: undecided, details: details, found: map[string]any{"quotes": n, "given": len(prepared.asked)}}
-	switch {
-	case len(details) == 0:
-		r.state = held
-	case absent:
-		r.state = failed
-	}
-	if len(details) > 0 {
-		r.evidence = tellAll(details)
-	}
-	return r.withFigure(n), nil
+	return judged(details, absent, map[string]any{"quotes": n, "given": len(prepared.asked)}).withFigure(n), nil
 }
 
 // quoted compares a quote with its page. Where no server answered, where the page

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io"
@@ -106,27 +107,53 @@ func (d osDisk) read(path string) ([]byte, error) { return os.ReadFile(filepath.
 
 func (d osDisk) replace(path string, data []byte) error {
 	full := filepath.Join(d.dir, path)
-	temp := full + ".new"
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	err := writeNew(full, true, func(w io.Writer) error {
+		_, err := w.Write(data)
+		return err
+	})
+	if err == nil {
+		err = takePlace(full)
+	}
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(data)
-	if err == nil {
+	return d.syncDir(filepath.Dir(path))
+}
+
+// newSuffix is the name of a file that is written and has not taken its place yet.
+const newSuffix = ".new"
+
+// writeNew writes what is to take the place of a file beside it, and leaves nothing
+// where it cannot.
+func writeNew(full string, durable bool, content func(io.Writer) error) error {
+	f, err := os.OpenFile(full+newSuffix, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(f, 64<<10)
+	if err = content(w); err == nil {
+		err = w.Flush()
+	}
+	if err == nil && durable {
 		err = f.Sync()
 	}
 	// Closed before the rename: a write that failed late must not become the file.
 	if closeErr := f.Close(); err == nil {
 		err = closeErr
 	}
-	if err == nil {
-		err = os.Rename(temp, full)
-	}
 	if err != nil {
-		_ = os.Remove(temp)
-		return err
+		_ = os.Remove(full + newSuffix)
 	}
-	return d.syncDir(filepath.Dir(path))
+	return err
+}
+
+// takePlace puts what writeNew wrote in the place of the file.
+func takePlace(full string) error {
+	err := os.Rename(full+newSuffix, full)
+	if err != nil {
+		_ = os.Remove(full + newSuffix)
+	}
+	return err
 }
 
 func (d osDisk) syncDir(dir string) error {

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -263,26 +262,11 @@ func (r *repair) keep(name string, b []byte) error {
 // replace gives a file another content: as before or as after, whatever happens.
 func (r *repair) replace(name string, content func(io.Writer) error) error {
 	full := filepath.Join(r.o.Dir, name)
-	f, err := os.OpenFile(full+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
-	if err != nil {
-		return err
-	}
-	w := bufio.NewWriterSize(f, 256<<10)
-	if err = content(w); err == nil {
-		err = w.Flush()
-	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		_ = os.Remove(full + ".new")
+	if err := writeNew(full, true, content); err != nil {
 		return err
 	}
 	r.at("rewritten")
-	if err := os.Rename(full+".new", full); err != nil {
+	if err := takePlace(full); err != nil {
 		return err
 	}
 	r.at("replaced")

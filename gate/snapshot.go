@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -90,7 +89,7 @@ func (l *ledger) rows() int {
 // save writes a snapshot. It is called under the locks of the corpus, after a
 // checkpoint: what is in the snapshot is durable in its files. The snapshot itself
 // is not synced; what a loss of power leaves of it has a wrong CRC.
-func (l *ledger) save(at func(point string)) (err error) {
+func (l *ledger) save(at func(point string)) error {
 	l.mu.Lock()
 	for _, s := range l.shelves {
 		s.index.Merge()
@@ -103,37 +102,26 @@ func (l *ledger) save(at func(point string)) (err error) {
 		return err
 	}
 	full := filepath.Join(l.dir, indexPath)
-	f, err := os.OpenFile(full+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	err = writeNew(full, false, func(w io.Writer) error {
+		if _, err := w.Write(head); err != nil {
+			return err
+		}
+		for _, s := range l.shelves {
+			if _, err := s.index.WriteTo(w); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(full + ".new")
-		}
-	}()
-	w := bufio.NewWriterSize(f, 1<<16)
-	_, err = w.Write(head)
-	for _, s := range l.shelves {
-		if err == nil {
-			_, err = s.index.WriteTo(w)
-		}
-	}
-	if err == nil {
-		err = w.Flush()
-	}
 	at("index written")
-	// Closed before the rename: a write that failed late must not become the file.
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
+	if err := takePlace(full); err != nil {
+		return err
 	}
-	if err == nil {
-		err = os.Rename(full+".new", full)
-	}
-	if err == nil {
-		at("index kept")
-	}
-	return err
+	at("index kept")
+	return nil
 }
 
 // head is the snapshot without the shelves.

@@ -147,6 +147,21 @@ func (w *web) exempt() []string {
 	return slices.Compact(hosts)
 }
 
+// judged is what a check of pages came to: it holds where nothing stands against
+// it, it fails where something refuses, and else it could not tell.
+func judged(details []Detail, refuses bool, found map[string]any) result {
+	r := result{state: undecided, details: details, found: found}
+	switch {
+	case len(details) == 0:
+		r.state = held
+		return r
+	case refuses:
+		r.state = failed
+	}
+	r.evidence = tellAll(details)
+	return r
+}
+
 // tellAll makes one line of several details.
 func tellAll(details []Detail) string {
 	if len(details) == 1 {
