@@ -235,7 +235,14 @@ func TestBrokenKindsNeverAccept(t *testing.T) {
 		if info, _ := dag.LookupCheck(kind); !info.Supported {
 			continue
 		}
+		checks, err := compileChecks(s.gate(t, kind))
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, at := range []string{"judge", "online", "again", "locked"} {
+			if breaking(checks[0].run, at, nil) == nil {
+				continue // it has no such call
+			}
 			for way, f := range ways {
 				if f == nil {
 					if at != "judge" {
@@ -247,9 +254,6 @@ func TestBrokenKindsNeverAccept(t *testing.T) {
 					forgetful := false
 					change := func(g *Gate) {
 						c := breaking(g.checks[0].run, at, f)
-						if c == nil {
-							t.Skip("it has no such call")
-						}
 						_, plain := c.(breaks)
 						forgetful = plain && way == "holds and forgets the rest"
 						g.checks[0].run = c

@@ -32,15 +32,21 @@ const (
 	childWork  = "GATE_TEST_WORK"  // which items
 )
 
+// TestMain is the other process of tests, too, where the environment says so.
 func TestMain(m *testing.M) {
+	var err error
 	if dir := os.Getenv(childDir); dir != "" {
-		if err := child(dir, os.Getenv(childPoint), os.Getenv(childOrder), crashWorks[os.Getenv(childWork)]); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		os.Exit(0)
+		err = child(dir, os.Getenv(childPoint), os.Getenv(childOrder), crashWorks[os.Getenv(childWork)])
+	} else if dir := os.Getenv(processDir); dir != "" {
+		err = pairProcess(dir)
+	} else {
+		os.Exit(m.Run())
 	}
-	os.Exit(m.Run())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
 }
 
 // crashWork are the items that a process judges. Of the items, those beyond the
