@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 
-	"github.com/bmatcuk/doublestar/v4"
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/source"
 )
 
 // planFileVersion is the shape of a PlanFile.
@@ -92,15 +92,13 @@ func (e *engine) basis() (PlanBasis, error) {
 		return b, err
 	}
 	for _, s := range e.Graph.Sources {
-		for _, pattern := range s.Files {
-			names, err := doublestar.Glob(os.DirFS(e.Dir), pattern, doublestar.WithFilesOnly())
-			if err != nil {
+		names, err := source.Files(e.Dir, s)
+		if err != nil {
+			return b, err
+		}
+		for _, name := range names {
+			if b.Files[name], err = digestFile(filepath.Join(e.Dir, name)); err != nil {
 				return b, err
-			}
-			for _, name := range names {
-				if b.Files[name], err = digestFile(filepath.Join(e.Dir, name)); err != nil {
-					return b, err
-				}
 			}
 		}
 	}

@@ -60,9 +60,10 @@ type Reader struct {
 	format format
 }
 
-// Open finds the files of a source. A pattern that matches nothing is an error:
-// an empty run that nobody asked for would look like a finished one.
-func Open(dir string, s *dag.Source) (*Reader, error) {
+// Files finds the files of a source: in the order of its patterns, each once. A
+// pattern that matches nothing is an error: an empty run that nobody asked for
+// would look like a finished one.
+func Files(dir string, s *dag.Source) ([]string, error) {
 	seen := map[string]bool{}
 	var files []string
 	for _, pattern := range s.Files {
@@ -79,6 +80,15 @@ func Open(dir string, s *dag.Source) (*Reader, error) {
 				files = append(files, name)
 			}
 		}
+	}
+	return files, nil
+}
+
+// Open begins to read the files of a source.
+func Open(dir string, s *dag.Source) (*Reader, error) {
+	files, err := Files(dir, s)
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range files {
 		if _, err := formatOf(s, name); err != nil {
