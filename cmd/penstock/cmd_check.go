@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -93,15 +92,6 @@ func (c *command) readCheck(with string) (src []byte, read func(path string) ([]
 		b, err := os.ReadFile(path)
 		return b, cause(err)
 	}, nil
-}
-
-// cause is an error without the path, which is said already.
-func cause(err error) error {
-	var path *os.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
 }
 
 // checkWords are what a check came to, as people and JSON read it.

@@ -157,11 +157,7 @@ func (c *command) placeOf(word string) (pipelinePlace, error) {
 	}
 	info, err := os.Stat(path)
 	if err != nil {
-		var cause *os.PathError
-		if errors.As(err, &cause) {
-			err = cause.Err
-		}
-		return pipelinePlace{}, &dag.Error{Op: "read pipeline", Subject: word, Kind: dag.KindConfig, Err: err,
+		return pipelinePlace{}, &dag.Error{Op: "read pipeline", Subject: word, Kind: dag.KindConfig, Err: cause(err),
 			Hint: "name two files or folders; a revision of git is named by --base REV"}
 	}
 	at := command{dir: path}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -58,8 +57,8 @@ func (c *command) format(names []string, check, diffs bool) error {
 		}
 		changed = append(changed, f.name)
 		if !check {
-			if err := replaceText(f.path, f.after); err != nil {
-				return &dag.Error{Op: "write", Subject: f.name, Kind: dag.KindInfrastructure, Err: err}
+			if err := writeWhole(f.path, f.after); err != nil {
+				return &dag.Error{Op: "write", Subject: f.name, Kind: dag.KindInfrastructure, Err: cause(err)}
 			}
 		}
 		switch {
@@ -105,11 +104,7 @@ func (c *command) layOut(names []string) ([]formatted, error) {
 		}
 		src, err := os.ReadFile(path)
 		if err != nil {
-			var cause *os.PathError
-			if errors.As(err, &cause) {
-				err = cause.Err
-			}
-			return nil, &dag.Error{Op: "read", Subject: name, Kind: dag.KindConfig, Err: err}
+			return nil, &dag.Error{Op: "read", Subject: name, Kind: dag.KindConfig, Err: cause(err)}
 		}
 		out, ok, err := c.layOutText(name, src)
 		if err != nil {
@@ -164,32 +159,4 @@ func (c *command) formatStdin(check, diffs bool) error {
 		return printed(dag.KindChanged)
 	}
 	return nil
-}
-
-// replaceText writes a file as a whole or not at all, with the mode that it had.
-func replaceText(path string, text []byte) error {
-	path, err := filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // after the rename there is nothing under this name
-	_, err = f.Write(text)
-	if err == nil {
-		err = f.Chmod(info.Mode().Perm())
-	}
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	return err
 }

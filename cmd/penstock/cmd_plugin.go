@@ -71,24 +71,25 @@ func pluginServeCommand() *cobra.Command {
 	}
 }
 
-// lockOptions loads the pipeline, whose lock they are of.
-func (c *command) lockOptions(ctx context.Context) (engine.LockOptions, *asker, error) {
+// withLock loads the pipeline and does something about its lock.
+func (c *command) withLock(ctx context.Context, do func(engine.LockOptions) error) error {
 	graph, err := c.load(ctx, false, false, false)
-	if err != nil {
-		return engine.LockOptions{}, nil, err
-	}
-	ask := &asker{command: c, ctx: ctx, dir: c.dir}
-	return engine.LockOptions{Dir: c.dir, File: lang.LockFile(c.file), Graph: graph, Describe: ask.describe, Memo: c.memo, Retire: c.retire}, ask, nil
-}
-
-func (c *command) listPlugins(ctx context.Context) error {
-	o, ask, err := c.lockOptions(ctx)
 	if err != nil {
 		return err
 	}
+	ask := &asker{command: c, ctx: ctx, dir: c.dir}
 	defer ask.close()
-	rows, err := engine.Plugins(o)
-	if err = errors.Join(err, c.memo.Save()); err != nil {
+	err = do(engine.LockOptions{Dir: c.dir, File: lang.LockFile(c.file), Graph: graph, Describe: ask.describe, Memo: c.memo, Retire: c.retire})
+	return errors.Join(err, c.memo.Save())
+}
+
+func (c *command) listPlugins(ctx context.Context) error {
+	var rows []engine.PluginRow
+	err := c.withLock(ctx, func(o engine.LockOptions) (err error) {
+		rows, err = engine.Plugins(o)
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	p := c.printer()
@@ -126,13 +127,12 @@ func (c *command) lockPlugins(ctx context.Context, retire []string) error {
 		c.retire = append(c.retire, dag.Code(code))
 	}
 	c.relock = true
-	o, ask, err := c.lockOptions(ctx)
-	if err != nil {
+	var report *engine.LockReport
+	err := c.withLock(ctx, func(o engine.LockOptions) (err error) {
+		report, err = engine.WriteLock(o)
 		return err
-	}
-	defer ask.close()
-	report, err := engine.WriteLock(o)
-	if err = errors.Join(err, c.memo.Save()); err != nil {
+	})
+	if err != nil {
 		return err
 	}
 	p := c.printer()

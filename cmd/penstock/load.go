@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -97,11 +96,7 @@ func (c *command) readVarFiles() ([]lang.VarFile, error) {
 		}
 		src, err := os.ReadFile(path)
 		if err != nil {
-			var cause *fs.PathError
-			if errors.As(err, &cause) {
-				err = cause.Err // the path is said already
-			}
-			return nil, &dag.Error{Op: "read variables", Subject: name, Kind: dag.KindConfig, Err: err}
+			return nil, &dag.Error{Op: "read variables", Subject: name, Kind: dag.KindConfig, Err: cause(err)}
 		}
 		files = append(files, lang.VarFile{Name: name, Source: src})
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -25,34 +24,16 @@ func (c *command) writePlan(ctx context.Context, o engine.Options, path string) 
 		err = writeWhole(path, append(b, '\n'))
 	}
 	if err != nil {
-		return nil, &dag.Error{Op: "write the plan to", Subject: path, Kind: dag.KindConfig, Err: errors.Unwrap(err)}
+		return nil, &dag.Error{Op: "write the plan to", Subject: path, Kind: dag.KindConfig, Err: cause(err)}
 	}
 	return plan.Plan, nil
-}
-
-func writeWhole(path string, b []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".plan-*")
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(b)
-	if closeErr := f.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // what it was for has failed already
-	}
-	return err
 }
 
 // keepTo refuses a run that would not do what a plan says.
 func (c *command) keepTo(ctx context.Context, o engine.Options, path string) error {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return &dag.Error{Op: "read the plan", Subject: path, Kind: dag.KindConfig, Err: errors.Unwrap(err), Hint: "penstock plan -o " + path}
+		return &dag.Error{Op: "read the plan", Subject: path, Kind: dag.KindConfig, Err: cause(err), Hint: "penstock plan -o " + path}
 	}
 	planned, err := engine.DecodePlanFile(b)
 	if err != nil {
