@@ -19,20 +19,28 @@ const stdin = "-"
 
 func (c *command) fmtCommand() *cobra.Command {
 	var check, diffs bool
+	var format string
 	cmd := &cobra.Command{
 		Use:   "fmt [FILE ...]",
 		Short: "Write the pipeline's files in the one layout",
-		Long:  "Write pipeline.hcl and the files *.pipeline.hcl and *.test.hcl beside it in the one layout, and\nname those that changed. Only white space moves. FILE names others; - lays out standard input\nand prints it. With --check nothing is written, and the exit is 4 where something would be.",
+		Long:  "Write pipeline.hcl and the files *.pipeline.hcl and *.test.hcl beside it in the one layout, and\nname those that changed. Only white space moves. FILE names others; - lays out standard input\nand prints it. With --check nothing is written, and the exit is 4 where something would be.\n\nFor a CI, --check with --format github prints annotations, and with --format sarif a log for code\nscanning.",
 		Args:  cobra.ArbitraryArgs,
-		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 && args[0] == stdin {
-				return c.formatStdin(check, diffs)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			alone := len(args) == 1 && args[0] == stdin
+			if (format == "github" || format == "sarif") && (!check || diffs || alone) {
+				return usageOf(cmd, "--format %s is for files and --check: penstock fmt --check --format %[1]s", format)
 			}
-			return c.format(args, check, diffs)
+			return c.inFormat(cmd, format, func() error {
+				if alone {
+					return c.formatStdin(check, diffs)
+				}
+				return c.format(args, check, diffs)
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "write nothing; exit 4 where a file is not in the layout")
 	cmd.Flags().BoolVar(&diffs, "diff", false, "print what changes; with --check, what would")
+	formatFlag(cmd, &format)
 	return cmd
 }
 
@@ -62,6 +70,10 @@ func (c *command) format(names []string, check, diffs bool) error {
 			}
 		}
 		switch {
+		case c.tell != nil:
+			if err := c.tell(diag.NotLaidOut(f.name, f.before, f.after), func(file string) []byte { return map[string][]byte{f.name: f.before}[file] }); err != nil {
+				return err
+			}
 		case c.json:
 		case diffs:
 			c.printer().Line("%s", bytes.TrimSuffix(diff.Diff(f.name, f.before, f.name+" (laid out)", f.after), []byte("\n")))
@@ -69,7 +81,7 @@ func (c *command) format(names []string, check, diffs bool) error {
 			c.printer().Line("%s", f.name)
 		}
 	}
-	if c.json {
+	if c.json && c.tell == nil {
 		err = c.printer().Document(struct {
 			Version int      `json:"version"`
 			Changed []string `json:"changed"`
@@ -124,7 +136,15 @@ func (c *command) layOut(names []string) ([]formatted, error) {
 func (c *command) layOutText(name string, src []byte) (out []byte, ok bool, err error) {
 	out, diags := lang.Format(name, src)
 	if len(diags) > 0 {
-		source := func(string) []byte { return src }
+		source := func(file string) []byte {
+			if file == name {
+				return src
+			}
+			return nil
+		}
+		if c.tell != nil {
+			return out, !diags.HasErrors(), c.tell(diags, source)
+		}
 		if err := diag.Render(c.err, diags, diag.Options{Source: source, Colour: c.printer().Colour()}); err != nil {
 			return nil, false, err
 		}

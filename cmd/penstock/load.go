@@ -66,6 +66,10 @@ func (c *command) loadFrom(ctx context.Context, dir string, o lang.Options, warn
 	}
 	graph, files, diags := lang.Load(o)
 	switch {
+	case c.tell != nil && (diags.HasErrors() || warnings):
+		if err := c.tell(diags, files.Source); err != nil {
+			return nil, err
+		}
 	case c.json && (diags.HasErrors() || warnings):
 		doc, err := diag.JSON(diags, files.Source)
 		if err != nil {

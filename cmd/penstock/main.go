@@ -88,6 +88,7 @@ type command struct {
 	memo     *staging.Memo
 	relock   bool       // plugins are asked what they are, whatever the lock says
 	retire   []dag.Code // codes that may be missing in the pipeline
+	tell     tellFunc   // of what is wrong with the pipeline; nil: in words, or as JSON
 	began    bool       // the words were understood, and the verb is being done
 }
 

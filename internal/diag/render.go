@@ -114,22 +114,13 @@ type marked struct {
 // snippet finds the first line of r and what of it r covers. The bytes of a
 // range are not used: a place that came from a proof has only line and column.
 func snippet(source func(string) []byte, r hcl.Range) (marked, bool) {
-	if source == nil || r.Start.Line == 0 {
+	if source == nil {
 		return marked{}, false
 	}
-	rest := string(source(r.Filename))
-	if rest == "" {
+	line, ok := lineOf(source(r.Filename), r.Start.Line)
+	if !ok {
 		return marked{}, false
 	}
-	for range r.Start.Line - 1 {
-		_, after, found := strings.Cut(rest, "\n")
-		if !found {
-			return marked{}, false
-		}
-		rest = after
-	}
-	line, _, _ := strings.Cut(rest, "\n")
-	line = strings.ToValidUTF8(strings.TrimSuffix(line, "\r"), "\uFFFD")
 	start := byteOfColumn(line, r.Start.Column)
 	end := len(strings.TrimRight(line, " \t"))
 	if r.End.Line == r.Start.Line {
@@ -139,6 +130,23 @@ func snippet(source func(string) []byte, r hcl.Range) (marked, bool) {
 		end = wordEnd(line, start)
 	}
 	return cut(marked{line, start, end}), true
+}
+
+// lineOf is a line of a text without its end; lines count from 1.
+func lineOf(text []byte, number int) (string, bool) {
+	rest := string(text)
+	if rest == "" || number < 1 {
+		return "", false
+	}
+	for range number - 1 {
+		_, after, found := strings.Cut(rest, "\n")
+		if !found {
+			return "", false
+		}
+		rest = after
+	}
+	line, _, _ := strings.Cut(rest, "\n")
+	return strings.ToValidUTF8(strings.TrimSuffix(line, "\r"), "\uFFFD"), true
 }
 
 // quoted is how many bytes of a line are shown: a file may be one line of a
