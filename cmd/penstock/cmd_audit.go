@@ -54,13 +54,16 @@ func (c *command) audit(ctx context.Context, repair bool) error {
 	return nil
 }
 
+// auditDocument is what `audit --json` prints.
+type auditDocument struct {
+	Version int         `json:"version"`
+	Audit   gate.Report `json:"audit"`
+}
+
 func (c *command) printAudit(found gate.Report) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(struct {
-			Version int         `json:"version"`
-			Audit   gate.Report `json:"audit"`
-		}{1, found})
+		return p.Document(auditDocument{1, found})
 	}
 	repairs, faults := 0, 0
 	for _, r := range found.Repairs {

@@ -37,6 +37,12 @@ func (c *command) breakerCommand() *cobra.Command {
 	return cmd
 }
 
+// breakerListDocument is what `breaker list --json` prints.
+type breakerListDocument struct {
+	Version  int            `json:"version"`
+	Breakers []gate.Breaker `json:"breakers"`
+}
+
 func (c *command) breakers(ctx context.Context) error {
 	o, err := c.gateOptions(ctx)
 	if err != nil {
@@ -50,10 +56,7 @@ func (c *command) breakers(ctx context.Context) error {
 	defer g.Close()
 	p, all := c.printer(), g.Breakers()
 	if c.json {
-		return p.Document(struct {
-			Version  int            `json:"version"`
-			Breakers []gate.Breaker `json:"breakers"`
-		}{1, all})
+		return p.Document(breakerListDocument{1, all})
 	}
 	if len(all) == 0 {
 		p.Line("no bucket has been counted yet")
@@ -69,6 +72,13 @@ func (c *command) breakers(ctx context.Context) error {
 	}
 	t.Print(p)
 	return nil
+}
+
+// breakerResetDocument is what `breaker reset --json` prints.
+type breakerResetDocument struct {
+	Version int          `json:"version"`
+	Reset   string       `json:"reset"`
+	Was     gate.Breaker `json:"was"`
 }
 
 func (c *command) resetBreaker(ctx context.Context, bucket string) error {
@@ -91,11 +101,7 @@ func (c *command) resetBreaker(ctx context.Context, bucket string) error {
 		return err
 	}
 	if c.json {
-		return c.printer().Document(struct {
-			Version int          `json:"version"`
-			Reset   string       `json:"reset"`
-			Was     gate.Breaker `json:"was"`
-		}{1, bucket, was})
+		return c.printer().Document(breakerResetDocument{1, bucket, was})
 	}
 	switch {
 	case was.TrippedAt != nil:

@@ -183,6 +183,12 @@ type checkArg struct {
 
 var checkPhases = map[dag.Phase]string{dag.Static: "static", dag.Network: "network", dag.Locked: "locked"}
 
+// checkKindsDocument is what `check --json` prints.
+type checkKindsDocument struct {
+	Version int         `json:"version"`
+	Kinds   []checkKind `json:"kinds"`
+}
+
 func (c *command) listChecks() error {
 	p := c.printer()
 	var all []checkKind
@@ -194,10 +200,7 @@ func (c *command) listChecks() error {
 		all = append(all, row)
 	}
 	if c.json {
-		return p.Document(struct {
-			Version int         `json:"version"`
-			Kinds   []checkKind `json:"kinds"`
-		}{1, all})
+		return p.Document(checkKindsDocument{1, all})
 	}
 	for _, row := range all {
 		var args []string

@@ -82,16 +82,19 @@ func (c *command) pipelineIfAny(ctx context.Context) (*dag.Graph, error) {
 	return c.load(ctx, false, false, false)
 }
 
+// codesDocument is what `codes --json` prints.
+type codesDocument struct {
+	Version int       `json:"version"`
+	Codes   []codeRow `json:"codes"`
+}
+
 func (c *command) codes(ctx context.Context) error {
 	rows, err := c.knownCodes(ctx)
 	if err != nil {
 		return err
 	}
 	if c.json {
-		return c.printer().Document(struct {
-			Version int       `json:"version"`
-			Codes   []codeRow `json:"codes"`
-		}{1, rows})
+		return c.printer().Document(codesDocument{1, rows})
 	}
 	t := ui.NewTable("code", "class", "meaning")
 	for _, r := range rows {
@@ -103,6 +106,12 @@ func (c *command) codes(ctx context.Context) error {
 	}
 	t.Print(c.printer())
 	return nil
+}
+
+// explainDocument is what `explain --json` prints.
+type explainDocument struct {
+	Version int     `json:"version"`
+	Code    codeRow `json:"code"`
 }
 
 func (c *command) explain(ctx context.Context, code dag.Code) error {
@@ -117,10 +126,7 @@ func (c *command) explain(ctx context.Context, code dag.Code) error {
 			continue
 		}
 		if c.json {
-			return c.printer().Document(struct {
-				Version int     `json:"version"`
-				Code    codeRow `json:"code"`
-			}{1, r})
+			return c.printer().Document(explainDocument{1, r})
 		}
 		c.printCode(r)
 		return nil

@@ -53,6 +53,12 @@ type formatted struct {
 	unchanged bool
 }
 
+// fmtDocument is what `fmt --json` prints.
+type fmtDocument struct {
+	Version int      `json:"version"`
+	Changed []string `json:"changed"`
+}
+
 func (c *command) format(names []string, check, diffs bool) error {
 	files, err := c.layOut(names)
 	if err != nil {
@@ -82,10 +88,7 @@ func (c *command) format(names []string, check, diffs bool) error {
 		}
 	}
 	if c.json && c.tell == nil {
-		err = c.printer().Document(struct {
-			Version int      `json:"version"`
-			Changed []string `json:"changed"`
-		}{1, changed})
+		err = c.printer().Document(fmtDocument{1, changed})
 	}
 	if err == nil && check && len(changed) > 0 {
 		err = printed(dag.KindChanged)

@@ -25,13 +25,16 @@ func (c *command) functionsCommand() *cobra.Command {
 	}
 }
 
+// functionsDocument is what `functions --json` prints.
+type functionsDocument struct {
+	Version   int                `json:"version"`
+	Functions []expr.FunctionDoc `json:"functions"`
+}
+
 func (c *command) functions() error {
 	all := expr.FunctionDocs()
 	if c.json {
-		return c.printer().Document(struct {
-			Version   int                `json:"version"`
-			Functions []expr.FunctionDoc `json:"functions"`
-		}{1, all})
+		return c.printer().Document(functionsDocument{1, all})
 	}
 	t := ui.NewTable("function", "does")
 	for _, f := range all {
@@ -39,6 +42,12 @@ func (c *command) functions() error {
 	}
 	t.Print(c.printer())
 	return nil
+}
+
+// functionDocument is what `functions NAME --json` prints.
+type functionDocument struct {
+	Version  int              `json:"version"`
+	Function expr.FunctionDoc `json:"function"`
 }
 
 func (c *command) function(name string) error {
@@ -49,10 +58,7 @@ func (c *command) function(name string) error {
 			continue
 		}
 		if c.json {
-			return c.printer().Document(struct {
-				Version  int              `json:"version"`
-				Function expr.FunctionDoc `json:"function"`
-			}{1, f})
+			return c.printer().Document(functionDocument{1, f})
 		}
 		p := c.printer()
 		p.Line("%s", f.Signature)

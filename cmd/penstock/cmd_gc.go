@@ -64,15 +64,18 @@ func (c *command) gc(ctx context.Context, f gcFlags) error {
 	return c.printCollected(done, f.dry)
 }
 
+// gcDocument is what `gc --json` prints.
+type gcDocument struct {
+	Version   int                `json:"version"`
+	DryRun    bool               `json:"dry_run"`
+	Empty     bool               `json:"empty"`
+	Collected *staging.Collected `json:"collected"`
+}
+
 func (c *command) printCollected(done *staging.Collected, dry bool) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(struct {
-			Version   int                `json:"version"`
-			DryRun    bool               `json:"dry_run"`
-			Empty     bool               `json:"empty"`
-			Collected *staging.Collected `json:"collected"`
-		}{1, dry, done.Empty(), done})
+		return p.Document(gcDocument{1, dry, done.Empty(), done})
 	}
 	stays, goes := ">stayed", ">went"
 	if dry {

@@ -24,6 +24,12 @@ func (c *command) initCommand() *cobra.Command {
 	}
 }
 
+// initDocument is what `init --json` prints.
+type initDocument struct {
+	Version int      `json:"version"`
+	Wrote   []string `json:"wrote"`
+}
+
 // init writes the template. It overwrites nothing: a file that is there ends it
 // before the first is written.
 func (c *command) init() error {
@@ -63,10 +69,7 @@ func (c *command) init() error {
 		}
 	}
 	if c.json {
-		return c.printer().Document(struct {
-			Version int      `json:"version"`
-			Wrote   []string `json:"wrote"`
-		}{1, names})
+		return c.printer().Document(initDocument{1, names})
 	}
 	c.printer().Note("now: penstock run")
 	return nil

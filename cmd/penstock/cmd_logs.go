@@ -29,6 +29,12 @@ type visitLog struct {
 	Message string            `json:"message,omitempty"`
 }
 
+// logsDocument is what `logs --json` prints.
+type logsDocument struct {
+	Version int        `json:"version"`
+	Visits  []visitLog `json:"visits"`
+}
+
 func (c *command) logs(what string) error {
 	stage, item, ok := engine.SplitVisit(what)
 	if !ok {
@@ -52,10 +58,7 @@ func (c *command) logs(what string) error {
 		logs = append(logs, visitLog{v.Stage, v.Item, v.Pass, v.State, v.Run, v.Notes, v.Message})
 	}
 	if c.json {
-		return c.printer().Document(struct {
-			Version int        `json:"version"`
-			Visits  []visitLog `json:"visits"`
-		}{1, logs})
+		return c.printer().Document(logsDocument{1, logs})
 	}
 	c.printLogs(logs)
 	return nil

@@ -129,6 +129,14 @@ func (p planFlags) affordable(most engine.MostUSD) error {
 	return err
 }
 
+// planDocument is what `plan --json` prints.
+type planDocument struct {
+	Version int               `json:"version"`
+	Empty   bool              `json:"empty"`
+	Plan    *engine.Planned   `json:"plan"`
+	Routes  []lang.RouteTable `json:"routes,omitempty"`
+}
+
 func (c *command) printPlan(plan *engine.Planned, g *dag.Graph, f planFlags) error {
 	p := c.printer()
 	var routes []lang.RouteTable
@@ -136,12 +144,7 @@ func (c *command) printPlan(plan *engine.Planned, g *dag.Graph, f planFlags) err
 		routes = lang.RouteTables(g)
 	}
 	if c.json {
-		return p.Document(struct {
-			Version int               `json:"version"`
-			Empty   bool              `json:"empty"`
-			Plan    *engine.Planned   `json:"plan"`
-			Routes  []lang.RouteTable `json:"routes,omitempty"`
-		}{2, plan.Empty(), plan, routes})
+		return p.Document(planDocument{2, plan.Empty(), plan, routes})
 	}
 	for _, why := range plan.Refused {
 		p.Note("a run would not start: %s", why)

@@ -83,6 +83,12 @@ func (c *command) withLock(ctx context.Context, do func(engine.LockOptions) erro
 	return errors.Join(err, c.memo.Save())
 }
 
+// pluginListDocument is what `plugin list --json` prints.
+type pluginListDocument struct {
+	Version int                `json:"version"`
+	Plugins []engine.PluginRow `json:"plugins"`
+}
+
 func (c *command) listPlugins(ctx context.Context) error {
 	var rows []engine.PluginRow
 	err := c.withLock(ctx, func(o engine.LockOptions) (err error) {
@@ -94,10 +100,7 @@ func (c *command) listPlugins(ctx context.Context) error {
 	}
 	p := c.printer()
 	if c.json {
-		return p.Document(struct {
-			Version int                `json:"version"`
-			Plugins []engine.PluginRow `json:"plugins"`
-		}{1, rows})
+		return p.Document(pluginListDocument{1, rows})
 	}
 	if len(rows) == 0 {
 		p.Line("the pipeline has no plugin")
@@ -122,6 +125,12 @@ var stateWords = map[dag.LockWord]string{
 	dag.LockElsewhere: "locked for other platforms", dag.LockUnused: "locked, not in the pipeline", dag.LockAbsent: "not here",
 }
 
+// pluginLockDocument is what `plugin lock --json` prints.
+type pluginLockDocument struct {
+	Version int `json:"version"`
+	*engine.LockReport
+}
+
 func (c *command) lockPlugins(ctx context.Context, retire []string) error {
 	for _, code := range retire {
 		c.retire = append(c.retire, dag.Code(code))
@@ -137,10 +146,7 @@ func (c *command) lockPlugins(ctx context.Context, retire []string) error {
 	}
 	p := c.printer()
 	if c.json {
-		return p.Document(struct {
-			Version int `json:"version"`
-			*engine.LockReport
-		}{1, report})
+		return p.Document(pluginLockDocument{1, report})
 	}
 	for _, change := range report.Changes {
 		p.Line("%s", change.Did)

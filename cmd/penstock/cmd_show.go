@@ -112,13 +112,16 @@ func (c *command) printArtifact(doc []byte) error {
 	return nil
 }
 
+// showDocument is what `show --json` prints.
+type showDocument struct {
+	Version int            `json:"version"`
+	Item    *engine.Member `json:"item"`
+}
+
 func (c *command) printMember(m *engine.Member) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(struct {
-			Version int            `json:"version"`
-			Item    *engine.Member `json:"item"`
-		}{1, m})
+		return p.Document(showDocument{1, m})
 	}
 	p.Line("%s", ui.Clean(m.Key+": "+describeEnd(m)))
 	if m.Trail == nil {

@@ -64,15 +64,18 @@ func (c *command) status() error {
 	return c.printStatus(runs, ended, problems)
 }
 
+// statusDocument is what `status --json` prints.
+type statusDocument struct {
+	Version int              `json:"version"`
+	Runs    []staging.Run    `json:"runs"`
+	Ends    map[dag.End]int  `json:"ends"`
+	Items   []engine.Problem `json:"items"`
+}
+
 func (c *command) printStatus(runs []staging.Run, ended map[dag.End]int, problems []engine.Problem) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(struct {
-			Version int              `json:"version"`
-			Runs    []staging.Run    `json:"runs"`
-			Ends    map[dag.End]int  `json:"ends"`
-			Items   []engine.Problem `json:"items"`
-		}{1, runs, ended, problems})
+		return p.Document(statusDocument{1, runs, ended, problems})
 	}
 	if len(runs) == 0 {
 		p.Line("nothing has run here yet")

@@ -7,6 +7,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// versionDocument is what `version --json` prints.
+type versionDocument struct {
+	Version  int    `json:"version"`
+	Penstock string `json:"penstock"`
+	Revision string `json:"revision"` // of its source; empty: not known
+	Go       string `json:"go"`       // version that built it
+	Platform string `json:"platform"` // system and machine, "linux/amd64"
+}
+
 func (c *command) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
@@ -22,9 +31,7 @@ func (c *command) versionCommand() *cobra.Command {
 				}
 			}
 			if c.json {
-				return c.printer().Document(map[string]any{
-					"version": 1, "penstock": version, "revision": revision, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
-				})
+				return c.printer().Document(versionDocument{1, version, revision, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH})
 			}
 			if revision != "" {
 				revision = " (" + revision + ")"

@@ -83,13 +83,16 @@ func (c *command) whyOf(what string, notRun bool) error {
 	return c.printItemWhy(w)
 }
 
+// whyNotRunDocument is what `why --not-run --json` prints.
+type whyNotRunDocument struct {
+	Version int             `json:"version"`
+	NotRun  []engine.NotRun `json:"not_run"`
+}
+
 func (c *command) printNotRun(list []engine.NotRun) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(struct {
-			Version int             `json:"version"`
-			NotRun  []engine.NotRun `json:"not_run"`
-		}{1, list})
+		return p.Document(whyNotRunDocument{1, list})
 	}
 	if len(list) == 0 {
 		p.Line("every stage ran for it")

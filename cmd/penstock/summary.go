@@ -12,22 +12,25 @@ import (
 	"github.com/penstock-run/penstock/internal/ui"
 )
 
+// runDocument is what `run --json` prints.
+type runDocument struct {
+	Version  int              `json:"version"`
+	Run      string           `json:"run"`
+	Pipeline string           `json:"pipeline"`
+	Dry      bool             `json:"dry,omitempty"`
+	Result   string           `json:"result"`
+	Tally    engine.Tally     `json:"tally"`
+	Problems []engine.Problem `json:"items"`
+	More     int              `json:"more_items,omitempty"`
+	Tripped  []string         `json:"open_breakers,omitempty"`
+}
+
 // printSummary prints what a run came to: the items that did not end accepted,
 // in source order, then the tally.
 func (c *command) printSummary(s *engine.Summary, name string) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(struct {
-			Version  int              `json:"version"`
-			Run      string           `json:"run"`
-			Pipeline string           `json:"pipeline"`
-			Dry      bool             `json:"dry,omitempty"`
-			Result   string           `json:"result"`
-			Tally    engine.Tally     `json:"tally"`
-			Problems []engine.Problem `json:"items"`
-			More     int              `json:"more_items,omitempty"`
-			Tripped  []string         `json:"open_breakers,omitempty"`
-		}{1, s.RunID, name, s.Dry, ui.KindName(s.Kind), s.Tally, s.Problems, s.More, s.Tripped})
+		return p.Document(runDocument{1, s.RunID, name, s.Dry, ui.KindName(s.Kind), s.Tally, s.Problems, s.More, s.Tripped})
 	}
 	shown := s.Problems[:min(len(s.Problems), shownItems)]
 	if t := itemTable(shown, p.Width()); t.Len() > 0 {

@@ -22,13 +22,16 @@ func (w whyWriter) line(format string, args ...any) {
 	w.p.Line("%s", ui.Clean(w.indent+fmt.Sprintf(format, args...)))
 }
 
+// whyItemDocument is what `why ITEM --json` prints.
+type whyItemDocument struct {
+	Version int             `json:"version"`
+	Item    *engine.ItemWhy `json:"item"`
+}
+
 func (c *command) printItemWhy(why *engine.ItemWhy) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(struct {
-			Version int             `json:"version"`
-			Item    *engine.ItemWhy `json:"item"`
-		}{1, why})
+		return p.Document(whyItemDocument{1, why})
 	}
 	w := whyWriter{p: p}
 	m := engine.Member{Key: why.Item, End: why.End, Status: why.Status, Reason: why.Reason}
@@ -199,13 +202,16 @@ func (w whyWriter) record(r *engine.RecordWhy) {
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
 
+// whyVisitDocument is what `why STAGE[ITEM] --json` prints.
+type whyVisitDocument struct {
+	Version int               `json:"version"`
+	Visits  []engine.VisitWhy `json:"visits"`
+}
+
 func (c *command) printVisitWhy(visits []engine.VisitWhy) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(struct {
-			Version int               `json:"version"`
-			Visits  []engine.VisitWhy `json:"visits"`
-		}{1, visits})
+		return p.Document(whyVisitDocument{1, visits})
 	}
 	for i := range visits {
 		if i > 0 {

@@ -95,7 +95,7 @@ func (p *Printer) Document(v any) error {
 func (p *Printer) Error(err error) {
 	p.footer.clear(p.Err)
 	if p.JSON {
-		doc := errorDocument{Version: 1}
+		doc := ErrorDocument{Version: 1}
 		doc.Error.Message, doc.Error.Kind = err.Error(), kindNames[dag.KindOf(err)]
 		doc.Error.Hint = strings.Join(Hints(err), "\n")
 		_ = p.Document(doc) // nothing is left to tell it to
@@ -113,13 +113,17 @@ func (p *Printer) Error(err error) {
 	}
 }
 
-type errorDocument struct {
-	Version int `json:"version"`
-	Error   struct {
-		Message string `json:"message"`
-		Kind    string `json:"kind"`
-		Hint    string `json:"hint,omitempty"`
-	} `json:"error"`
+// ErrorDocument is what ended a command, as JSON.
+type ErrorDocument struct {
+	Version int   `json:"version"`
+	Error   Ended `json:"error"`
+}
+
+// Ended tells why a command ended.
+type Ended struct {
+	Message string `json:"message"`
+	Kind    string `json:"kind"`           // "config", "infrastructure", "stopped", "changed", "differs", "bug", "interrupted"
+	Hint    string `json:"hint,omitempty"` // what to do, a line each; a command to paste stands on a line of its own
 }
 
 var kindNames = map[dag.Kind]string{
