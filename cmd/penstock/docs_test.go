@@ -238,20 +238,30 @@ func pluginRows() string {
 			continue
 		}
 		text += ":\n\n| in `config` | type | default | meaning |\n| --- | --- | --- | --- |\n"
-		for _, f := range info.Config {
-			standard := code(f.Default)
-			if f.Required {
-				standard = "required"
-			}
-			doc := f.Doc
-			if f.Sensitive {
-				doc = strings.TrimSpace(doc + " (a secret)")
-			}
-			text += fmt.Sprintf("| %s | %s | %s | %s |\n", code(f.Name), f.Type, standard, cell(doc))
-		}
+		text += fieldRows("", info.Config)
 		text += "\n"
 	}
 	return strings.TrimSuffix(text, "\n")
+}
+
+// fieldRows are the rows of a plugin's configuration, those of a block below it.
+func fieldRows(block string, fields []dag.ConfigField) string {
+	text := ""
+	for _, f := range fields {
+		standard, kind, doc := code(f.Default), f.Type, f.Doc
+		if f.Required {
+			standard = "required"
+		}
+		if f.Block != nil {
+			kind = "block"
+		}
+		if f.Sensitive {
+			doc = strings.TrimSpace(doc + " (a secret)")
+		}
+		text += fmt.Sprintf("| %s | %s | %s | %s |\n", code(block+f.Name), kind, standard, cell(doc))
+		text += fieldRows(block+f.Name+".", f.Block)
+	}
+	return text
 }
 
 // TestJSONIsDocumented looks every verb, and every member of what it prints, up.

@@ -44,7 +44,8 @@ var layers = map[string]string{
 	"plugins/prompt":    "dag internal/canon internal/diag internal/schema plugins/proto plugins/sdk",
 	"plugins/exec":      "dag internal/canon plugins/proto plugins/sdk",
 	"plugins/echo":      "internal/canon internal/schema plugins/proto plugins/sdk",
-	"plugins/openai":    "plugins/proto plugins/sdk",
+	"plugins/wire":      "plugins/proto plugins/sdk",
+	"plugins/openai":    "plugins/proto plugins/sdk plugins/wire",
 	"plugins/anthropic": "plugins/proto plugins/sdk",
 	"plugins/bundled":   "dag plugins/anthropic plugins/echo plugins/exec plugins/openai plugins/prompt plugins/proto plugins/sdk",
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/plugins/proto"
@@ -109,18 +108,26 @@ func (p *process) configureProvider(provider *dag.Provider, h *providerHandle) {
 // withSecrets puts the sensitive values back into a configuration, on their way
 // to the only process that may see them.
 func withSecrets(config []byte, secrets map[string]string) ([]byte, error) {
-	members := map[string]jsontext.Value{}
+	members := map[string]any{}
 	if len(config) > 0 {
 		if err := json.Unmarshal(config, &members); err != nil {
 			return nil, err
 		}
 	}
-	for name, secret := range secrets {
-		quoted, err := jsontext.AppendQuote(nil, secret)
-		if err != nil {
-			return nil, err
-		}
-		members[name] = quoted
+	for path, secret := range secrets {
+		put(members, path, secret)
 	}
 	return json.Marshal(members, json.Deterministic(true))
+}
+
+// put sets a member by its path. Objects along it are there, since they stay
+// when what is secret is taken out of them; a point elsewhere belongs to a name.
+func put(object map[string]any, path, secret string) {
+	for i := range path {
+		if inner, ok := object[path[:i]].(map[string]any); ok && path[i] == '.' {
+			put(inner, path[i+1:], secret)
+			return
+		}
+	}
+	object[path] = secret
 }

@@ -31,6 +31,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// described is a plugin's configuration as it was told on the wire.
+func described(config []*proto.ConfigField) []dag.ConfigField {
+	var all []dag.ConfigField
+	for _, f := range config {
+		all = append(all, dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content, Block: described(f.Block)})
+	}
+	return all
+}
+
 func TestNames(t *testing.T) {
 	if diff := cmp.Diff([]string{"anthropic", "echo", "exec", "openai", "prompt"}, Names()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -52,7 +61,7 @@ func TestInfo(t *testing.T) {
 			t.Errorf("%s: its wire version is %q", name, info.WireVersion)
 		}
 		for _, f := range info.Config {
-			if f.Doc == "" || f.Type == "" || f.Required && f.Default != "" {
+			if f.Doc == "" || (f.Type == "") != (f.Block != nil) || f.Required && f.Default != "" {
 				t.Errorf("%s: attribute %s has no type or doc, or is required and has a default", name, f.Name)
 			}
 		}
@@ -150,9 +159,7 @@ func TestDescribe(t *testing.T) {
 				}
 				got.Name, got.Version, got.Behaviour, got.WireVersion, config = i.Name, i.Version, i.Behaviour, i.WireVersion, i.Config
 			}
-			for _, f := range config {
-				got.Config = append(got.Config, dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content})
-			}
+			got.Config = described(config)
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(dag.PluginInfo{}, "CallsPerVisit"), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-registry +process):\n%s", diff)
 			}

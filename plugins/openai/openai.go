@@ -1,89 +1,171 @@
-// Package openai is the bundled provider for servers that speak OpenAI's chat
-// completions: its description and its configuration, so that a pipeline that
-// names it is checked, planned and replayed without a key.
+// Package openai is the bundled provider for servers that speak one of OpenAI's
+// two APIs: chat completions, as most servers and gateways do, and responses.
+// Where such servers differ, a block named dialect says so.
 //
 // plugins/bundled serves it; a pipeline names it as builtin/openai.
 //
-// It refuses to call: this version has no client for the wire yet, and every
-// completion is answered as unavailable, with a text that says so.
+// It refuses to ask twice: a call is one HTTP request, and what comes of it is
+// told in the words of the plugin protocol.
 package openai
 
 import (
 	"context"
-	"fmt"
+	"encoding/json"
+	"net/http"
 	"net/url"
 
 	"github.com/penstock-run/penstock/plugins/sdk"
+	"github.com/penstock-run/penstock/plugins/wire"
 )
 
 // Behaviour stands in the action digest of what the provider answers: raise it
 // when the same request may get another answer.
-const Behaviour = "openai/1"
+const Behaviour = "openai/2"
+
+const (
+	officialHost = "api.openai.com"
+	officialBase = "https://" + officialHost + "/v1"
+)
 
 // Provider is the plugin, ready to be served.
 func Provider() sdk.Provider {
 	return sdk.Provider{
 		Info: sdk.ProviderInfo{
-			Name: "openai", Version: "1", Behaviour: Behaviour, WireVersion: "chat-completions/1", Schema: true, Seed: true,
-			Config: []sdk.Field{
-				{Name: "api_key", Type: "string", Sensitive: true, Doc: "The key; servers of one's own may need none. `env(\"OPENAI_API_KEY\")`"},
-				{Name: "base_url", Type: "string", Default: `"https://api.openai.com/v1"`, Doc: "Address of an OpenAI-compatible server, up to and with /v1."},
-				{Name: "headers", Type: "map(string)", Default: "{}", Sensitive: true, Doc: "Headers to send besides, for gateways."},
-				{Name: "temperature", Type: "number", Doc: "Sampling temperature where a stage gives none, from 0 to 2."},
-				{Name: "top_p", Type: "number", Doc: "Nucleus sampling where a stage gives none, from 0 to 1."},
-				{Name: "max_tokens", Type: "number", Doc: "The longest answer where a stage gives none."},
-				{Name: "reasoning_effort", Type: "string", Doc: "For reasoning models: as the server names its levels, such as \"low\"."},
-			},
+			Name: "openai", Version: "2", Behaviour: Behaviour, WireVersion: "openai/2", Schema: true, Seed: true,
+			Config: append(wire.Fields(officialBase, "OPENAI_API_KEY", false),
+				sdk.Field{Name: "temperature", Type: "number", Doc: "Sampling temperature where a stage gives none, from 0 to 2."},
+				sdk.Field{Name: "top_p", Type: "number", Doc: "Nucleus sampling where a stage gives none, from 0 to 1."},
+				sdk.Field{Name: "max_tokens", Type: "number", Doc: "The longest answer where a stage gives none."},
+				sdk.Field{Name: "reasoning_effort", Type: "string", Doc: "For reasoning models: as the server names its levels, such as \"low\"."},
+				dialectField(),
+			),
 		},
 		Configure: func(_ context.Context, c sdk.ProviderConfig) (sdk.Completer, error) {
-			if err := check(c); err != nil {
+			b, err := configure(c)
+			if err != nil {
 				return nil, err
 			}
-			return func(context.Context, *sdk.CompletionRequest) (*sdk.CompletionReply, error) {
-				return nil, sdk.Unavailable("builtin/openai cannot call a server in this version: replay a cassette, or use builtin/echo or a provider plugin of your own")
-			}, nil
+			return b.complete, nil
 		},
+		Model: model,
 	}
 }
 
 type config struct {
-	APIKey      *string           `json:"api_key"`
-	BaseURL     *string           `json:"base_url"`
-	Headers     map[string]string `json:"headers"`
-	Temperature *float64          `json:"temperature"`
-	TopP        *float64          `json:"top_p"`
-	MaxTokens   *float64          `json:"max_tokens"`
-	Effort      *string           `json:"reasoning_effort"`
+	wire.Settings
+	Temperature *float64 `json:"temperature"`
+	TopP        *float64 `json:"top_p"`
+	MaxTokens   *float64 `json:"max_tokens"`
+	Effort      *string  `json:"reasoning_effort"`
+	Dialect     *dialect `json:"dialect"`
 }
 
-func check(c sdk.ProviderConfig) error {
-	var conf config
-	if err := c.Into(&conf); err != nil {
-		return err
+// block is one provider block, ready to call.
+type block struct {
+	config
+	dialect dialect
+	model   string
+	server  *wire.Server
+}
+
+func configure(c sdk.ProviderConfig) (*block, error) {
+	b := &block{model: c.Model}
+	if err := c.Into(&b.config); err != nil {
+		return nil, err
 	}
-	var diags sdk.Diagnostics
-	complain := func(attribute, summary, format string, args ...any) {
-		diags = append(diags, sdk.Diagnostic{Summary: summary, Detail: fmt.Sprintf(format, args...), Path: []string{attribute}})
+	var check wire.Check
+	b.dialect = b.config.Dialect.filled(&check, official(b.config.Settings))
+	header := http.Header{}
+	if key := b.Key(&check); key != "" {
+		if b.dialect.authHeader() == "Authorization" {
+			key = "Bearer " + key
+		}
+		header.Set(b.dialect.authHeader(), key)
 	}
-	if conf.BaseURL != nil {
-		if u, err := url.Parse(*conf.BaseURL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-			complain("base_url", "Not an address", "%q is not the address of a server; write one like \"http://127.0.0.1:8000/v1\".", *conf.BaseURL)
+	b.server = b.Server(&check, officialBase, header)
+	check.Between("temperature", b.Temperature, 0, 2)
+	check.Between("top_p", b.TopP, 0, 1)
+	check.Whole("max_tokens", b.MaxTokens, 1)
+	check.Model(c.Model, "gpt-5-mini")
+	if err := check.Err(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// official tells whether a block calls OpenAI itself, whose models are known.
+func official(s wire.Settings) bool {
+	if s.BaseURL == nil {
+		return true
+	}
+	u, err := url.Parse(*s.BaseURL)
+	return err == nil && u.Hostname() == officialHost
+}
+
+// complete makes one request, in the words of the API that the dialect names.
+func (b *block) complete(ctx context.Context, r *sdk.CompletionRequest) (*sdk.CompletionReply, error) {
+	speak := b.chat
+	if b.dialect.responses() {
+		speak = b.responses
+	}
+	api, err := speak(r)
+	if err != nil {
+		return nil, err
+	}
+	document, err := json.Marshal(api.request)
+	if err != nil {
+		return nil, sdk.InvalidRequest("the request cannot be written as JSON: %v", err)
+	}
+	answer, err := b.server.Post(ctx, api.path, document)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Close()
+	reply, err := api.read(answer)
+	if err != nil {
+		return nil, err
+	}
+	if reply.RequestId == "" {
+		reply.RequestId = answer.RequestID()
+	}
+	reply.WireSchema = api.schema.sent
+	reply.Notes = append(api.schema.notes, reply.Notes...)
+	return reply, nil
+}
+
+// call is one request in the words of one of the APIs.
+type call struct {
+	path    string
+	request map[string]any
+	schema  wireSchema
+	read    func(*wire.Answer) (*sdk.CompletionReply, error)
+}
+
+// sampling fills in what the stage leaves to the provider block.
+func (b *block) sampling(r *sdk.CompletionRequest) (temperature, topP *float64, maxTokens *int64) {
+	s := r.GetSampling()
+	temperature, topP, maxTokens = b.Temperature, b.TopP, nil
+	if b.MaxTokens != nil {
+		n := int64(*b.MaxTokens)
+		maxTokens = &n
+	}
+	if s != nil {
+		if s.Temperature != nil {
+			temperature = s.Temperature
+		}
+		if s.TopP != nil {
+			topP = s.TopP
+		}
+		if s.MaxTokens != nil {
+			maxTokens = s.MaxTokens
 		}
 	}
-	if t := conf.Temperature; t != nil && (*t < 0 || *t > 2) {
-		complain("temperature", "The number is out of range", "temperature is a number from 0 to 2, not %v.", *t)
+	return temperature, topP, maxTokens
+}
+
+// set sets a member where there is a value for it.
+func set[T any](request map[string]any, name string, value *T) {
+	if value != nil {
+		request[name] = *value
 	}
-	if p := conf.TopP; p != nil && (*p < 0 || *p > 1) {
-		complain("top_p", "The number is out of range", "top_p is a number from 0 to 1, not %v.", *p)
-	}
-	if n := conf.MaxTokens; n != nil && (*n < 1 || *n != float64(int64(*n))) {
-		complain("max_tokens", "The number is out of range", "max_tokens is a whole number from 1, not %v.", *n)
-	}
-	if c.Model == "" {
-		diags = append(diags, sdk.Diagnostic{Summary: "The model is missing", Detail: `Name one in the provider block, as in model = "gpt-5-mini".`})
-	}
-	if len(diags) > 0 {
-		return diags
-	}
-	return nil
 }

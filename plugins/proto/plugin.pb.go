@@ -30,17 +30,19 @@ const (
 type ProviderError_Kind int32
 
 const (
-	ProviderError_UNSPECIFIED      ProviderError_Kind = 0
-	ProviderError_RATE_LIMITED     ProviderError_Kind = 1
-	ProviderError_OVERLOADED       ProviderError_Kind = 2
-	ProviderError_TIMEOUT          ProviderError_Kind = 3
-	ProviderError_UNAVAILABLE      ProviderError_Kind = 4
-	ProviderError_AUTH             ProviderError_Kind = 5
-	ProviderError_INVALID_REQUEST  ProviderError_Kind = 6
-	ProviderError_CONTENT_FILTERED ProviderError_Kind = 7
-	ProviderError_CONTEXT_TOO_LONG ProviderError_Kind = 8
-	ProviderError_QUOTA            ProviderError_Kind = 9
-	ProviderError_REPLAY_MISS      ProviderError_Kind = 10
+	ProviderError_UNSPECIFIED        ProviderError_Kind = 0
+	ProviderError_RATE_LIMITED       ProviderError_Kind = 1
+	ProviderError_OVERLOADED         ProviderError_Kind = 2
+	ProviderError_TIMEOUT            ProviderError_Kind = 3
+	ProviderError_UNAVAILABLE        ProviderError_Kind = 4
+	ProviderError_AUTH               ProviderError_Kind = 5
+	ProviderError_INVALID_REQUEST    ProviderError_Kind = 6
+	ProviderError_CONTENT_FILTERED   ProviderError_Kind = 7
+	ProviderError_CONTEXT_TOO_LONG   ProviderError_Kind = 8
+	ProviderError_QUOTA              ProviderError_Kind = 9
+	ProviderError_REPLAY_MISS        ProviderError_Kind = 10
+	ProviderError_NOT_FOUND          ProviderError_Kind = 11 // no such model or address
+	ProviderError_SCHEMA_UNSUPPORTED ProviderError_Kind = 12 // the server cannot use the schema of the answer
 )
 
 // Enum value maps for ProviderError_Kind.
@@ -57,19 +59,23 @@ var (
 		8:  "CONTEXT_TOO_LONG",
 		9:  "QUOTA",
 		10: "REPLAY_MISS",
+		11: "NOT_FOUND",
+		12: "SCHEMA_UNSUPPORTED",
 	}
 	ProviderError_Kind_value = map[string]int32{
-		"UNSPECIFIED":      0,
-		"RATE_LIMITED":     1,
-		"OVERLOADED":       2,
-		"TIMEOUT":          3,
-		"UNAVAILABLE":      4,
-		"AUTH":             5,
-		"INVALID_REQUEST":  6,
-		"CONTENT_FILTERED": 7,
-		"CONTEXT_TOO_LONG": 8,
-		"QUOTA":            9,
-		"REPLAY_MISS":      10,
+		"UNSPECIFIED":        0,
+		"RATE_LIMITED":       1,
+		"OVERLOADED":         2,
+		"TIMEOUT":            3,
+		"UNAVAILABLE":        4,
+		"AUTH":               5,
+		"INVALID_REQUEST":    6,
+		"CONTENT_FILTERED":   7,
+		"CONTEXT_TOO_LONG":   8,
+		"QUOTA":              9,
+		"REPLAY_MISS":        10,
+		"NOT_FOUND":          11,
+		"SCHEMA_UNSUPPORTED": 12,
 	}
 )
 
@@ -97,7 +103,7 @@ func (x ProviderError_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProviderError_Kind.Descriptor instead.
 func (ProviderError_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{24, 0}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{25, 0}
 }
 
 type DescribeRequest struct {
@@ -564,6 +570,7 @@ type ConfigureReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Handle        uint32                 `protobuf:"varint,1,opt,name=handle,proto3" json:"handle,omitempty"`
 	Diagnostics   []*Diagnostic          `protobuf:"bytes,2,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
+	Model         *Model                 `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"` // of a provider
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -612,6 +619,83 @@ func (x *ConfigureReply) GetDiagnostics() []*Diagnostic {
 	return nil
 }
 
+func (x *ConfigureReply) GetModel() *Model {
+	if x != nil {
+		return x.Model
+	}
+	return nil
+}
+
+// Model is what the model of a provider block can do. What it does not take is
+// refused before the first call, never left out in silence.
+type Model struct {
+	state           protoimpl.MessageState `protogen:"open.v1"`
+	Known           bool                   `protobuf:"varint,1,opt,name=known,proto3" json:"known,omitempty"`                                              // false: nothing is known of it, and nothing is refused
+	Takes           []string               `protobuf:"bytes,2,rep,name=takes,proto3" json:"takes,omitempty"`                                               // of "schema", "seed", "temperature", "top_p", "stop"
+	ContextTokens   int64                  `protobuf:"varint,3,opt,name=context_tokens,json=contextTokens,proto3" json:"context_tokens,omitempty"`         // 0: unknown
+	MaxOutputTokens int64                  `protobuf:"varint,4,opt,name=max_output_tokens,json=maxOutputTokens,proto3" json:"max_output_tokens,omitempty"` // 0: unknown
+	unknownFields   protoimpl.UnknownFields
+	sizeCache       protoimpl.SizeCache
+}
+
+func (x *Model) Reset() {
+	*x = Model{}
+	mi := &file_plugins_proto_plugin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Model) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Model) ProtoMessage() {}
+
+func (x *Model) ProtoReflect() protoreflect.Message {
+	mi := &file_plugins_proto_plugin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Model.ProtoReflect.Descriptor instead.
+func (*Model) Descriptor() ([]byte, []int) {
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Model) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+func (x *Model) GetTakes() []string {
+	if x != nil {
+		return x.Takes
+	}
+	return nil
+}
+
+func (x *Model) GetContextTokens() int64 {
+	if x != nil {
+		return x.ContextTokens
+	}
+	return 0
+}
+
+func (x *Model) GetMaxOutputTokens() int64 {
+	if x != nil {
+		return x.MaxOutputTokens
+	}
+	return 0
+}
+
 type Diagnostic struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Summary       string                 `protobuf:"bytes,1,opt,name=summary,proto3" json:"summary,omitempty"`
@@ -624,7 +708,7 @@ type Diagnostic struct {
 
 func (x *Diagnostic) Reset() {
 	*x = Diagnostic{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[6]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -636,7 +720,7 @@ func (x *Diagnostic) String() string {
 func (*Diagnostic) ProtoMessage() {}
 
 func (x *Diagnostic) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[6]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -649,7 +733,7 @@ func (x *Diagnostic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnostic.ProtoReflect.Descriptor instead.
 func (*Diagnostic) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{6}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Diagnostic) GetSummary() string {
@@ -692,7 +776,7 @@ type HostMessage struct {
 
 func (x *HostMessage) Reset() {
 	*x = HostMessage{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[7]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +788,7 @@ func (x *HostMessage) String() string {
 func (*HostMessage) ProtoMessage() {}
 
 func (x *HostMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[7]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +801,7 @@ func (x *HostMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostMessage.ProtoReflect.Descriptor instead.
 func (*HostMessage) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{7}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *HostMessage) GetTasks() []*Task {
@@ -753,7 +837,7 @@ type PluginMessage struct {
 
 func (x *PluginMessage) Reset() {
 	*x = PluginMessage{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[8]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -765,7 +849,7 @@ func (x *PluginMessage) String() string {
 func (*PluginMessage) ProtoMessage() {}
 
 func (x *PluginMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[8]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -778,7 +862,7 @@ func (x *PluginMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginMessage.ProtoReflect.Descriptor instead.
 func (*PluginMessage) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{8}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *PluginMessage) GetResults() []*Result {
@@ -825,7 +909,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[9]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -837,7 +921,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[9]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -850,7 +934,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{9}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Task) GetVisit() uint64 {
@@ -917,7 +1001,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[10]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -929,7 +1013,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[10]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -942,7 +1026,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Result) GetVisit() uint64 {
@@ -1000,7 +1084,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[11]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1012,7 +1096,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[11]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1025,7 +1109,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Failure) GetCode() string {
@@ -1075,7 +1159,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[12]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1087,7 +1171,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[12]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1100,7 +1184,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Finding) GetWord() string {
@@ -1142,7 +1226,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[13]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1154,7 +1238,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[13]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1167,7 +1251,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Log) GetVisit() uint64 {
@@ -1202,7 +1286,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[14]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1214,7 +1298,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[14]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1227,7 +1311,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Progress) GetVisit() uint64 {
@@ -1263,7 +1347,7 @@ type Complete struct {
 
 func (x *Complete) Reset() {
 	*x = Complete{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[15]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1359,7 @@ func (x *Complete) String() string {
 func (*Complete) ProtoMessage() {}
 
 func (x *Complete) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[15]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1372,7 @@ func (x *Complete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Complete.ProtoReflect.Descriptor instead.
 func (*Complete) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Complete) GetVisit() uint64 {
@@ -1325,7 +1409,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[16]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1337,7 +1421,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[16]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1350,7 +1434,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Completed) GetVisit() uint64 {
@@ -1393,7 +1477,7 @@ type ConfigureProviderRequest struct {
 
 func (x *ConfigureProviderRequest) Reset() {
 	*x = ConfigureProviderRequest{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[17]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1405,7 +1489,7 @@ func (x *ConfigureProviderRequest) String() string {
 func (*ConfigureProviderRequest) ProtoMessage() {}
 
 func (x *ConfigureProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[17]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1418,7 +1502,7 @@ func (x *ConfigureProviderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureProviderRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureProviderRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ConfigureProviderRequest) GetProvider() string {
@@ -1459,7 +1543,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[18]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1471,7 +1555,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[18]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1484,7 +1568,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Part) GetType() string {
@@ -1511,7 +1595,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[19]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1523,7 +1607,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[19]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1536,7 +1620,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Message) GetRole() string {
@@ -1566,7 +1650,7 @@ type Sampling struct {
 
 func (x *Sampling) Reset() {
 	*x = Sampling{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[20]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1578,7 +1662,7 @@ func (x *Sampling) String() string {
 func (*Sampling) ProtoMessage() {}
 
 func (x *Sampling) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[20]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1591,7 +1675,7 @@ func (x *Sampling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sampling.ProtoReflect.Descriptor instead.
 func (*Sampling) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Sampling) GetTemperature() float64 {
@@ -1643,7 +1727,7 @@ type CompletionRequest struct {
 
 func (x *CompletionRequest) Reset() {
 	*x = CompletionRequest{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[21]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1655,7 +1739,7 @@ func (x *CompletionRequest) String() string {
 func (*CompletionRequest) ProtoMessage() {}
 
 func (x *CompletionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[21]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1668,7 +1752,7 @@ func (x *CompletionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompletionRequest.ProtoReflect.Descriptor instead.
 func (*CompletionRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *CompletionRequest) GetSystem() string {
@@ -1721,16 +1805,19 @@ type CompletionReply struct {
 	Model         string                 `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`                                   // as the server gave it
 	Usage         *Usage                 `protobuf:"bytes,5,opt,name=usage,proto3" json:"usage,omitempty"`
 	RequestId     string                 `protobuf:"bytes,6,opt,name=request_id,json=requestId,proto3" json:"request_id,omitempty"`
-	Error         *ProviderError         `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"` // set instead of all else
+	Error         *ProviderError         `protobuf:"bytes,7,opt,name=error,proto3" json:"error,omitempty"` // set instead of all else but usage, request_id and raw
 	Refusal       string                 `protobuf:"bytes,8,opt,name=refusal,proto3" json:"refusal,omitempty"`
-	Origin        string                 `protobuf:"bytes,9,opt,name=origin,proto3" json:"origin,omitempty"` // "live", "cache" or "cassette"; set by the host
+	Origin        string                 `protobuf:"bytes,9,opt,name=origin,proto3" json:"origin,omitempty"`                            // "live", "cache" or "cassette"; set by the host
+	Raw           []byte                 `protobuf:"bytes,10,opt,name=raw,proto3" json:"raw,omitempty"`                                 // what the server sent; of a stream all but the pieces that text holds
+	WireSchema    []byte                 `protobuf:"bytes,11,opt,name=wire_schema,json=wireSchema,proto3" json:"wire_schema,omitempty"` // the schema that was sent where it is weaker than the one asked for
+	Notes         []string               `protobuf:"bytes,12,rep,name=notes,proto3" json:"notes,omitempty"`                             // for the trail
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CompletionReply) Reset() {
 	*x = CompletionReply{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[22]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1829,7 @@ func (x *CompletionReply) String() string {
 func (*CompletionReply) ProtoMessage() {}
 
 func (x *CompletionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[22]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +1842,7 @@ func (x *CompletionReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompletionReply.ProtoReflect.Descriptor instead.
 func (*CompletionReply) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CompletionReply) GetText() string {
@@ -1821,19 +1908,44 @@ func (x *CompletionReply) GetOrigin() string {
 	return ""
 }
 
+func (x *CompletionReply) GetRaw() []byte {
+	if x != nil {
+		return x.Raw
+	}
+	return nil
+}
+
+func (x *CompletionReply) GetWireSchema() []byte {
+	if x != nil {
+		return x.WireSchema
+	}
+	return nil
+}
+
+func (x *CompletionReply) GetNotes() []string {
+	if x != nil {
+		return x.Notes
+	}
+	return nil
+}
+
+// Usage is in tokens. Read from and written to the provider's cache are parts of
+// input, reasoning is a part of output.
 type Usage struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Input         int64                  `protobuf:"varint,1,opt,name=input,proto3" json:"input,omitempty"`
 	CachedInput   int64                  `protobuf:"varint,2,opt,name=cached_input,json=cachedInput,proto3" json:"cached_input,omitempty"`
 	Output        int64                  `protobuf:"varint,3,opt,name=output,proto3" json:"output,omitempty"`
 	Reasoning     int64                  `protobuf:"varint,4,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
+	CacheWrite    int64                  `protobuf:"varint,5,opt,name=cache_write,json=cacheWrite,proto3" json:"cache_write,omitempty"`
+	Raw           []byte                 `protobuf:"bytes,6,opt,name=raw,proto3" json:"raw,omitempty"` // as the server told it, JSON
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[23]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1845,7 +1957,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[23]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1858,7 +1970,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Usage) GetInput() int64 {
@@ -1889,6 +2001,20 @@ func (x *Usage) GetReasoning() int64 {
 	return 0
 }
 
+func (x *Usage) GetCacheWrite() int64 {
+	if x != nil {
+		return x.CacheWrite
+	}
+	return 0
+}
+
+func (x *Usage) GetRaw() []byte {
+	if x != nil {
+		return x.Raw
+	}
+	return nil
+}
+
 // ProviderError is typed: the first four kinds are retried by the host, the rest never.
 type ProviderError struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
@@ -1901,7 +2027,7 @@ type ProviderError struct {
 
 func (x *ProviderError) Reset() {
 	*x = ProviderError{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[24]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1913,7 +2039,7 @@ func (x *ProviderError) String() string {
 func (*ProviderError) ProtoMessage() {}
 
 func (x *ProviderError) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[24]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1926,7 +2052,7 @@ func (x *ProviderError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderError.ProtoReflect.Descriptor instead.
 func (*ProviderError) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{24}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ProviderError) GetKind() ProviderError_Kind {
@@ -1995,10 +2121,16 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"\routput_schema\x18\x03 \x01(\fR\foutputSchema\x12\x18\n" +
 	"\ascratch\x18\x04 \x01(\tR\ascratch\x12\x15\n" +
 	"\x06run_id\x18\x05 \x01(\tR\x05runId\x12\x1c\n" +
-	"\tdirectory\x18\x06 \x01(\tR\tdirectory\"j\n" +
+	"\tdirectory\x18\x06 \x01(\tR\tdirectory\"\x9b\x01\n" +
 	"\x0eConfigureReply\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\rR\x06handle\x12@\n" +
-	"\vdiagnostics\x18\x02 \x03(\v2\x1e.penstock.plugin.v1.DiagnosticR\vdiagnostics\"l\n" +
+	"\vdiagnostics\x18\x02 \x03(\v2\x1e.penstock.plugin.v1.DiagnosticR\vdiagnostics\x12/\n" +
+	"\x05model\x18\x03 \x01(\v2\x19.penstock.plugin.v1.ModelR\x05model\"\x86\x01\n" +
+	"\x05Model\x12\x14\n" +
+	"\x05known\x18\x01 \x01(\bR\x05known\x12\x14\n" +
+	"\x05takes\x18\x02 \x03(\tR\x05takes\x12%\n" +
+	"\x0econtext_tokens\x18\x03 \x01(\x03R\rcontextTokens\x12*\n" +
+	"\x11max_output_tokens\x18\x04 \x01(\x03R\x0fmaxOutputTokens\"l\n" +
 	"\n" +
 	"Diagnostic\x12\x18\n" +
 	"\asummary\x18\x01 \x01(\tR\asummary\x12\x16\n" +
@@ -2086,7 +2218,7 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"\x06schema\x18\x03 \x01(\fR\x06schema\x128\n" +
 	"\bsampling\x18\x04 \x01(\v2\x1c.penstock.plugin.v1.SamplingR\bsampling\x12\x16\n" +
 	"\x06handle\x18\x05 \x01(\rR\x06handle\x12\x16\n" +
-	"\x06sample\x18\x06 \x01(\rR\x06sample\"\xaf\x02\n" +
+	"\x06sample\x18\x06 \x01(\rR\x06sample\"\xf8\x02\n" +
 	"\x0fCompletionReply\x12\x12\n" +
 	"\x04text\x18\x01 \x01(\tR\x04text\x12\x12\n" +
 	"\x04json\x18\x02 \x01(\fR\x04json\x12#\n" +
@@ -2097,16 +2229,24 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"request_id\x18\x06 \x01(\tR\trequestId\x127\n" +
 	"\x05error\x18\a \x01(\v2!.penstock.plugin.v1.ProviderErrorR\x05error\x12\x18\n" +
 	"\arefusal\x18\b \x01(\tR\arefusal\x12\x16\n" +
-	"\x06origin\x18\t \x01(\tR\x06origin\"v\n" +
+	"\x06origin\x18\t \x01(\tR\x06origin\x12\x10\n" +
+	"\x03raw\x18\n" +
+	" \x01(\fR\x03raw\x12\x1f\n" +
+	"\vwire_schema\x18\v \x01(\fR\n" +
+	"wireSchema\x12\x14\n" +
+	"\x05notes\x18\f \x03(\tR\x05notes\"\xa9\x01\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05input\x18\x01 \x01(\x03R\x05input\x12!\n" +
 	"\fcached_input\x18\x02 \x01(\x03R\vcachedInput\x12\x16\n" +
 	"\x06output\x18\x03 \x01(\x03R\x06output\x12\x1c\n" +
-	"\treasoning\x18\x04 \x01(\x03R\treasoning\"\xd4\x02\n" +
+	"\treasoning\x18\x04 \x01(\x03R\treasoning\x12\x1f\n" +
+	"\vcache_write\x18\x05 \x01(\x03R\n" +
+	"cacheWrite\x12\x10\n" +
+	"\x03raw\x18\x06 \x01(\fR\x03raw\"\xfb\x02\n" +
 	"\rProviderError\x12:\n" +
 	"\x04kind\x18\x01 \x01(\x0e2&.penstock.plugin.v1.ProviderError.KindR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12,\n" +
-	"\x12retry_after_millis\x18\x03 \x01(\x03R\x10retryAfterMillis\"\xbe\x01\n" +
+	"\x12retry_after_millis\x18\x03 \x01(\x03R\x10retryAfterMillis\"\xe5\x01\n" +
 	"\x04Kind\x12\x0f\n" +
 	"\vUNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fRATE_LIMITED\x10\x01\x12\x0e\n" +
@@ -2120,7 +2260,9 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"\x10CONTEXT_TOO_LONG\x10\b\x12\t\n" +
 	"\x05QUOTA\x10\t\x12\x0f\n" +
 	"\vREPLAY_MISS\x10\n" +
-	"2\xfe\x01\n" +
+	"\x12\r\n" +
+	"\tNOT_FOUND\x10\v\x12\x16\n" +
+	"\x12SCHEMA_UNSUPPORTED\x10\f2\xfe\x01\n" +
 	"\x05Stage\x12N\n" +
 	"\bDescribe\x12#.penstock.plugin.v1.DescribeRequest\x1a\x1d.penstock.plugin.v1.StageInfo\x12U\n" +
 	"\tConfigure\x12$.penstock.plugin.v1.ConfigureRequest\x1a\".penstock.plugin.v1.ConfigureReply\x12N\n" +
@@ -2143,7 +2285,7 @@ func file_plugins_proto_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugins_proto_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugins_proto_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 25)
+var file_plugins_proto_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
 var file_plugins_proto_plugin_proto_goTypes = []any{
 	(ProviderError_Kind)(0),          // 0: penstock.plugin.v1.ProviderError.Kind
 	(*DescribeRequest)(nil),          // 1: penstock.plugin.v1.DescribeRequest
@@ -2152,65 +2294,67 @@ var file_plugins_proto_plugin_proto_goTypes = []any{
 	(*ConfigField)(nil),              // 4: penstock.plugin.v1.ConfigField
 	(*ConfigureRequest)(nil),         // 5: penstock.plugin.v1.ConfigureRequest
 	(*ConfigureReply)(nil),           // 6: penstock.plugin.v1.ConfigureReply
-	(*Diagnostic)(nil),               // 7: penstock.plugin.v1.Diagnostic
-	(*HostMessage)(nil),              // 8: penstock.plugin.v1.HostMessage
-	(*PluginMessage)(nil),            // 9: penstock.plugin.v1.PluginMessage
-	(*Task)(nil),                     // 10: penstock.plugin.v1.Task
-	(*Result)(nil),                   // 11: penstock.plugin.v1.Result
-	(*Failure)(nil),                  // 12: penstock.plugin.v1.Failure
-	(*Finding)(nil),                  // 13: penstock.plugin.v1.Finding
-	(*Log)(nil),                      // 14: penstock.plugin.v1.Log
-	(*Progress)(nil),                 // 15: penstock.plugin.v1.Progress
-	(*Complete)(nil),                 // 16: penstock.plugin.v1.Complete
-	(*Completed)(nil),                // 17: penstock.plugin.v1.Completed
-	(*ConfigureProviderRequest)(nil), // 18: penstock.plugin.v1.ConfigureProviderRequest
-	(*Part)(nil),                     // 19: penstock.plugin.v1.Part
-	(*Message)(nil),                  // 20: penstock.plugin.v1.Message
-	(*Sampling)(nil),                 // 21: penstock.plugin.v1.Sampling
-	(*CompletionRequest)(nil),        // 22: penstock.plugin.v1.CompletionRequest
-	(*CompletionReply)(nil),          // 23: penstock.plugin.v1.CompletionReply
-	(*Usage)(nil),                    // 24: penstock.plugin.v1.Usage
-	(*ProviderError)(nil),            // 25: penstock.plugin.v1.ProviderError
+	(*Model)(nil),                    // 7: penstock.plugin.v1.Model
+	(*Diagnostic)(nil),               // 8: penstock.plugin.v1.Diagnostic
+	(*HostMessage)(nil),              // 9: penstock.plugin.v1.HostMessage
+	(*PluginMessage)(nil),            // 10: penstock.plugin.v1.PluginMessage
+	(*Task)(nil),                     // 11: penstock.plugin.v1.Task
+	(*Result)(nil),                   // 12: penstock.plugin.v1.Result
+	(*Failure)(nil),                  // 13: penstock.plugin.v1.Failure
+	(*Finding)(nil),                  // 14: penstock.plugin.v1.Finding
+	(*Log)(nil),                      // 15: penstock.plugin.v1.Log
+	(*Progress)(nil),                 // 16: penstock.plugin.v1.Progress
+	(*Complete)(nil),                 // 17: penstock.plugin.v1.Complete
+	(*Completed)(nil),                // 18: penstock.plugin.v1.Completed
+	(*ConfigureProviderRequest)(nil), // 19: penstock.plugin.v1.ConfigureProviderRequest
+	(*Part)(nil),                     // 20: penstock.plugin.v1.Part
+	(*Message)(nil),                  // 21: penstock.plugin.v1.Message
+	(*Sampling)(nil),                 // 22: penstock.plugin.v1.Sampling
+	(*CompletionRequest)(nil),        // 23: penstock.plugin.v1.CompletionRequest
+	(*CompletionReply)(nil),          // 24: penstock.plugin.v1.CompletionReply
+	(*Usage)(nil),                    // 25: penstock.plugin.v1.Usage
+	(*ProviderError)(nil),            // 26: penstock.plugin.v1.ProviderError
 }
 var file_plugins_proto_plugin_proto_depIdxs = []int32{
 	4,  // 0: penstock.plugin.v1.StageInfo.config:type_name -> penstock.plugin.v1.ConfigField
 	4,  // 1: penstock.plugin.v1.ProviderInfo.config:type_name -> penstock.plugin.v1.ConfigField
 	4,  // 2: penstock.plugin.v1.ConfigField.block:type_name -> penstock.plugin.v1.ConfigField
-	7,  // 3: penstock.plugin.v1.ConfigureReply.diagnostics:type_name -> penstock.plugin.v1.Diagnostic
-	10, // 4: penstock.plugin.v1.HostMessage.tasks:type_name -> penstock.plugin.v1.Task
-	17, // 5: penstock.plugin.v1.HostMessage.completed:type_name -> penstock.plugin.v1.Completed
-	11, // 6: penstock.plugin.v1.PluginMessage.results:type_name -> penstock.plugin.v1.Result
-	16, // 7: penstock.plugin.v1.PluginMessage.complete:type_name -> penstock.plugin.v1.Complete
-	14, // 8: penstock.plugin.v1.PluginMessage.logs:type_name -> penstock.plugin.v1.Log
-	15, // 9: penstock.plugin.v1.PluginMessage.progress:type_name -> penstock.plugin.v1.Progress
-	12, // 10: penstock.plugin.v1.Result.failure:type_name -> penstock.plugin.v1.Failure
-	13, // 11: penstock.plugin.v1.Result.findings:type_name -> penstock.plugin.v1.Finding
-	22, // 12: penstock.plugin.v1.Complete.request:type_name -> penstock.plugin.v1.CompletionRequest
-	23, // 13: penstock.plugin.v1.Completed.reply:type_name -> penstock.plugin.v1.CompletionReply
-	25, // 14: penstock.plugin.v1.Completed.error:type_name -> penstock.plugin.v1.ProviderError
-	19, // 15: penstock.plugin.v1.Message.parts:type_name -> penstock.plugin.v1.Part
-	20, // 16: penstock.plugin.v1.CompletionRequest.messages:type_name -> penstock.plugin.v1.Message
-	21, // 17: penstock.plugin.v1.CompletionRequest.sampling:type_name -> penstock.plugin.v1.Sampling
-	24, // 18: penstock.plugin.v1.CompletionReply.usage:type_name -> penstock.plugin.v1.Usage
-	25, // 19: penstock.plugin.v1.CompletionReply.error:type_name -> penstock.plugin.v1.ProviderError
-	0,  // 20: penstock.plugin.v1.ProviderError.kind:type_name -> penstock.plugin.v1.ProviderError.Kind
-	1,  // 21: penstock.plugin.v1.Stage.Describe:input_type -> penstock.plugin.v1.DescribeRequest
-	5,  // 22: penstock.plugin.v1.Stage.Configure:input_type -> penstock.plugin.v1.ConfigureRequest
-	8,  // 23: penstock.plugin.v1.Stage.Work:input_type -> penstock.plugin.v1.HostMessage
-	1,  // 24: penstock.plugin.v1.Provider.Describe:input_type -> penstock.plugin.v1.DescribeRequest
-	18, // 25: penstock.plugin.v1.Provider.Configure:input_type -> penstock.plugin.v1.ConfigureProviderRequest
-	22, // 26: penstock.plugin.v1.Provider.Complete:input_type -> penstock.plugin.v1.CompletionRequest
-	2,  // 27: penstock.plugin.v1.Stage.Describe:output_type -> penstock.plugin.v1.StageInfo
-	6,  // 28: penstock.plugin.v1.Stage.Configure:output_type -> penstock.plugin.v1.ConfigureReply
-	9,  // 29: penstock.plugin.v1.Stage.Work:output_type -> penstock.plugin.v1.PluginMessage
-	3,  // 30: penstock.plugin.v1.Provider.Describe:output_type -> penstock.plugin.v1.ProviderInfo
-	6,  // 31: penstock.plugin.v1.Provider.Configure:output_type -> penstock.plugin.v1.ConfigureReply
-	23, // 32: penstock.plugin.v1.Provider.Complete:output_type -> penstock.plugin.v1.CompletionReply
-	27, // [27:33] is the sub-list for method output_type
-	21, // [21:27] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	8,  // 3: penstock.plugin.v1.ConfigureReply.diagnostics:type_name -> penstock.plugin.v1.Diagnostic
+	7,  // 4: penstock.plugin.v1.ConfigureReply.model:type_name -> penstock.plugin.v1.Model
+	11, // 5: penstock.plugin.v1.HostMessage.tasks:type_name -> penstock.plugin.v1.Task
+	18, // 6: penstock.plugin.v1.HostMessage.completed:type_name -> penstock.plugin.v1.Completed
+	12, // 7: penstock.plugin.v1.PluginMessage.results:type_name -> penstock.plugin.v1.Result
+	17, // 8: penstock.plugin.v1.PluginMessage.complete:type_name -> penstock.plugin.v1.Complete
+	15, // 9: penstock.plugin.v1.PluginMessage.logs:type_name -> penstock.plugin.v1.Log
+	16, // 10: penstock.plugin.v1.PluginMessage.progress:type_name -> penstock.plugin.v1.Progress
+	13, // 11: penstock.plugin.v1.Result.failure:type_name -> penstock.plugin.v1.Failure
+	14, // 12: penstock.plugin.v1.Result.findings:type_name -> penstock.plugin.v1.Finding
+	23, // 13: penstock.plugin.v1.Complete.request:type_name -> penstock.plugin.v1.CompletionRequest
+	24, // 14: penstock.plugin.v1.Completed.reply:type_name -> penstock.plugin.v1.CompletionReply
+	26, // 15: penstock.plugin.v1.Completed.error:type_name -> penstock.plugin.v1.ProviderError
+	20, // 16: penstock.plugin.v1.Message.parts:type_name -> penstock.plugin.v1.Part
+	21, // 17: penstock.plugin.v1.CompletionRequest.messages:type_name -> penstock.plugin.v1.Message
+	22, // 18: penstock.plugin.v1.CompletionRequest.sampling:type_name -> penstock.plugin.v1.Sampling
+	25, // 19: penstock.plugin.v1.CompletionReply.usage:type_name -> penstock.plugin.v1.Usage
+	26, // 20: penstock.plugin.v1.CompletionReply.error:type_name -> penstock.plugin.v1.ProviderError
+	0,  // 21: penstock.plugin.v1.ProviderError.kind:type_name -> penstock.plugin.v1.ProviderError.Kind
+	1,  // 22: penstock.plugin.v1.Stage.Describe:input_type -> penstock.plugin.v1.DescribeRequest
+	5,  // 23: penstock.plugin.v1.Stage.Configure:input_type -> penstock.plugin.v1.ConfigureRequest
+	9,  // 24: penstock.plugin.v1.Stage.Work:input_type -> penstock.plugin.v1.HostMessage
+	1,  // 25: penstock.plugin.v1.Provider.Describe:input_type -> penstock.plugin.v1.DescribeRequest
+	19, // 26: penstock.plugin.v1.Provider.Configure:input_type -> penstock.plugin.v1.ConfigureProviderRequest
+	23, // 27: penstock.plugin.v1.Provider.Complete:input_type -> penstock.plugin.v1.CompletionRequest
+	2,  // 28: penstock.plugin.v1.Stage.Describe:output_type -> penstock.plugin.v1.StageInfo
+	6,  // 29: penstock.plugin.v1.Stage.Configure:output_type -> penstock.plugin.v1.ConfigureReply
+	10, // 30: penstock.plugin.v1.Stage.Work:output_type -> penstock.plugin.v1.PluginMessage
+	3,  // 31: penstock.plugin.v1.Provider.Describe:output_type -> penstock.plugin.v1.ProviderInfo
+	6,  // 32: penstock.plugin.v1.Provider.Configure:output_type -> penstock.plugin.v1.ConfigureReply
+	24, // 33: penstock.plugin.v1.Provider.Complete:output_type -> penstock.plugin.v1.CompletionReply
+	28, // [28:34] is the sub-list for method output_type
+	22, // [22:28] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_plugins_proto_plugin_proto_init() }
@@ -2218,15 +2362,15 @@ func file_plugins_proto_plugin_proto_init() {
 	if File_plugins_proto_plugin_proto != nil {
 		return
 	}
-	file_plugins_proto_plugin_proto_msgTypes[12].OneofWrappers = []any{}
-	file_plugins_proto_plugin_proto_msgTypes[20].OneofWrappers = []any{}
+	file_plugins_proto_plugin_proto_msgTypes[13].OneofWrappers = []any{}
+	file_plugins_proto_plugin_proto_msgTypes[21].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugins_proto_plugin_proto_rawDesc), len(file_plugins_proto_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   25,
+			NumMessages:   26,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -54,6 +54,9 @@ type ProviderError struct {
 	Kind       proto.ProviderError_Kind
 	Message    string
 	RetryAfter time.Duration // of a rate limit or an overload; 0: unknown
+	RequestID  string        // the server's own name of the call; empty: none
+	Status     int           // of HTTP; 0: none came
+	Usage      *Usage        // what the call has cost all the same; nil: unknown
 }
 
 func (e *ProviderError) Error() string {
@@ -111,6 +114,16 @@ func ContextTooLong(format string, args ...any) *ProviderError {
 	return providerError(proto.ProviderError_CONTEXT_TOO_LONG, 0, format, args)
 }
 
+// NotFound says that the server has no such model, or nothing at this address.
+func NotFound(format string, args ...any) *ProviderError {
+	return providerError(proto.ProviderError_NOT_FOUND, 0, format, args)
+}
+
+// SchemaUnsupported says that the server cannot use the schema of the answer.
+func SchemaUnsupported(format string, args ...any) *ProviderError {
+	return providerError(proto.ProviderError_SCHEMA_UNSUPPORTED, 0, format, args)
+}
+
 // Quota says that the account is used up.
 func Quota(format string, args ...any) *ProviderError {
 	return providerError(proto.ProviderError_QUOTA, 0, format, args)
@@ -142,13 +155,16 @@ func failureOfProvider(p *ProviderError, err error) *Failure {
 		return Fail("E_DOCUMENT_SIZE", "%v", err)
 	}
 	code := map[proto.ProviderError_Kind]string{
-		proto.ProviderError_RATE_LIMITED:    "E_RATE_LIMITED",
-		proto.ProviderError_OVERLOADED:      "E_OVERLOADED",
-		proto.ProviderError_TIMEOUT:         "E_TIMEOUT",
-		proto.ProviderError_AUTH:            "E_AUTH",
-		proto.ProviderError_QUOTA:           "E_QUOTA",
-		proto.ProviderError_INVALID_REQUEST: "E_PLUGIN",
-		proto.ProviderError_REPLAY_MISS:     "E_REPLAY_MISS",
+		proto.ProviderError_RATE_LIMITED: "E_RATE_LIMITED",
+		proto.ProviderError_OVERLOADED:   "E_OVERLOADED",
+		proto.ProviderError_TIMEOUT:      "E_TIMEOUT",
+		proto.ProviderError_AUTH:         "E_AUTH",
+		proto.ProviderError_QUOTA:        "E_QUOTA",
+		proto.ProviderError_REPLAY_MISS:  "E_REPLAY_MISS",
+
+		proto.ProviderError_INVALID_REQUEST:    "E_PLUGIN",
+		proto.ProviderError_NOT_FOUND:          "E_PLUGIN",
+		proto.ProviderError_SCHEMA_UNSUPPORTED: "E_PLUGIN",
 	}[p.Kind]
 	return Infra(code, "%v", err).After(p.RetryAfter)
 }

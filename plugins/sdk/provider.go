@@ -17,6 +17,18 @@ type Provider struct {
 	// Configure prepares one provider block of a pipeline. An error that is
 	// Diagnostics is shown at the place of the pipeline that each names.
 	Configure func(ctx context.Context, config ProviderConfig) (Completer, error)
+	// Model tells what a model can do, from its name and a configuration without
+	// secrets; nil: nothing is known of any. It calls nobody.
+	Model func(model string, config []byte) Model
+}
+
+// Model is what a model can do. What it does not take is refused before a run
+// begins, where the pipeline asks for it.
+type Model struct {
+	Known           bool     // false: nothing is refused
+	Takes           []string // of "schema", "seed", "temperature", "top_p", "stop"
+	ContextTokens   int64    // 0: unknown
+	MaxOutputTokens int64    // 0: unknown
 }
 
 // Completer answers one request. The host owns retries, limits and caches: make
@@ -90,9 +102,14 @@ func (s *providerServer) Configure(ctx context.Context, r *proto.ConfigureProvid
 		return configureReply(0, err), nil
 	}
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.completers = append(s.completers, completer)
-	return configureReply(uint32(len(s.completers)), err), nil
+	reply := configureReply(uint32(len(s.completers)), err)
+	s.mu.Unlock()
+	if s.provider.Model != nil {
+		m := s.provider.Model(r.Model, r.Config)
+		reply.Model = &proto.Model{Known: m.Known, Takes: m.Takes, ContextTokens: m.ContextTokens, MaxOutputTokens: m.MaxOutputTokens}
+	}
+	return reply, nil
 }
 
 func (s *providerServer) Complete(ctx context.Context, r *proto.CompletionRequest) (*proto.CompletionReply, error) {
@@ -114,6 +131,9 @@ func (s *providerServer) Complete(ctx context.Context, r *proto.CompletionReques
 		return refuse(Unavailable("the plugin answered with nothing")), nil
 	}
 	reply.Text, reply.Refusal = clean(reply.Text), clean(reply.Refusal)
+	for i, note := range reply.Notes {
+		reply.Notes[i] = clean(note)
+	}
 	return reply, nil
 }
 
@@ -127,7 +147,8 @@ func refuse(err error) *proto.CompletionReply {
 			p = Unavailable("%v", err)
 		}
 	}
-	return &proto.CompletionReply{Error: &proto.ProviderError{
-		Kind: p.Kind, Message: clean(p.Message), RetryAfterMillis: p.RetryAfter.Milliseconds(),
-	}}
+	return &proto.CompletionReply{
+		Error:     &proto.ProviderError{Kind: p.Kind, Message: clean(p.Message), RetryAfterMillis: p.RetryAfter.Milliseconds()},
+		RequestId: clean(p.RequestID), Usage: p.Usage,
+	}
 }

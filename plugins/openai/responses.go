@@ -1,0 +1,194 @@
+package openai
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/penstock-run/penstock/plugins/sdk"
+	"github.com/penstock-run/penstock/plugins/wire"
+)
+
+// responses is the request in the words of the responses API.
+func (b *block) responses(r *sdk.CompletionRequest) (*call, error) {
+	var input []map[string]any
+	for _, m := range r.Messages {
+		kind := "input_text"
+		if m.Role == "assistant" {
+			kind = "output_text"
+		}
+		input = append(input, map[string]any{"role": m.Role, "content": []map[string]string{{"type": kind, "text": wire.Text(m)}}})
+	}
+	request := map[string]any{"model": b.model, "input": input, "store": false}
+	if r.System != "" {
+		request["instructions"] = r.System
+	}
+	temperature, topP, maxTokens := b.sampling(r)
+	set(request, "temperature", temperature)
+	set(request, "top_p", topP)
+	set(request, "max_output_tokens", maxTokens)
+	if b.Effort != nil {
+		request["reasoning"] = map[string]any{"effort": *b.Effort}
+	}
+	if s := r.GetSampling(); s != nil && (s.Seed != nil || len(s.Stop) > 0) {
+		return nil, sdk.InvalidRequest("the responses API takes neither seed nor stop; remove them from the stage, or write dialect { api = \"chat\" }")
+	}
+	schema := b.dialect.schema(r.Schema)
+	switch format := schema.format(); {
+	case format != nil:
+		format["type"] = "json_schema"
+		request["text"] = map[string]any{"format": format}
+	case schema.mode == "json_object":
+		request["text"] = map[string]any{"format": map[string]any{"type": "json_object"}}
+	}
+	if *b.dialect.Stream {
+		request["stream"] = true
+	}
+	b.dialect.add(request)
+	return &call{path: "/responses", request: request, schema: schema, read: readResponse}, nil
+}
+
+type responseJSON struct {
+	ID         string          `json:"id"`
+	Model      string          `json:"model"`
+	Status     string          `json:"status"`
+	Error      json.RawMessage `json:"error"`
+	Incomplete struct {
+		Reason string `json:"reason"`
+	} `json:"incomplete_details"`
+	Output []struct {
+		Type    string `json:"type"`
+		Content []struct {
+			Type    string `json:"type"`
+			Text    string `json:"text"`
+			Refusal string `json:"refusal"`
+		} `json:"content"`
+	} `json:"output"`
+	Usage json.RawMessage `json:"usage"`
+}
+
+func readResponse(answer *wire.Answer) (*sdk.CompletionReply, error) {
+	if !answer.Streams() {
+		body, err := answer.Whole()
+		if err != nil {
+			return nil, err
+		}
+		return wholeResponse(answer.Header, body)
+	}
+	var g wire.Gathered // of the pieces only how much came, and whether it is worth waiting for
+	for event, err := range wire.Events(answer) {
+		if err != nil {
+			return nil, err
+		}
+		var e struct {
+			Type     string          `json:"type"`
+			Delta    json.RawMessage `json:"delta"`
+			Response json.RawMessage `json:"response"`
+		}
+		if json.Unmarshal(event.Data, &e) != nil {
+			return nil, wire.Garbled(event.Data)
+		}
+		switch e.Type {
+		case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
+			return wholeResponse(answer.Header, e.Response)
+		case "error":
+			return nil, eventError(answer.Header, event.Data)
+		case "response.output_text.delta":
+			var piece string
+			if json.Unmarshal(e.Delta, &piece) != nil {
+				return nil, wire.Garbled(event.Data)
+			}
+			if !g.Add(piece) {
+				return g.Reply("length"), nil
+			}
+		}
+	}
+	return nil, wire.Unfinished(len(g.Text()))
+}
+
+// eventError is an error in the middle of a stream: its members stand in the
+// event itself, or in one of its own.
+func eventError(header http.Header, data []byte) error {
+	complaint, ok := wire.ReadComplaint(data)
+	if !ok || complaint.Code == "" && complaint.Kind == "" {
+		inner, _ := json.Marshal(map[string]json.RawMessage{"error": data})
+		if c, ok := wire.ReadComplaint(inner); ok {
+			complaint = c
+		}
+	}
+	if complaint.Kind == "error" {
+		complaint.Kind = ""
+	}
+	return complaint.Err(http.StatusOK, header, time.Now())
+}
+
+func wholeResponse(header http.Header, body []byte) (*sdk.CompletionReply, error) {
+	var r responseJSON
+	if json.Unmarshal(body, &r) != nil {
+		return nil, wire.Garbled(body)
+	}
+	if len(r.Error) > 0 && string(r.Error) != "null" {
+		complaint, _ := wire.ReadComplaint(body)
+		return nil, complaint.Err(http.StatusOK, header, time.Now())
+	}
+	var g wire.Gathered
+	g.Keep(body)
+	var refusal strings.Builder
+	for _, item := range r.Output {
+		if item.Type != "message" {
+			continue // thoughts, and what later versions may add
+		}
+		for _, part := range item.Content {
+			switch part.Type {
+			case "output_text":
+				g.Add(part.Text)
+			case "refusal":
+				refusal.WriteString(part.Refusal)
+			}
+		}
+	}
+	finish, err := responseEnd(r)
+	if err != nil {
+		return nil, err
+	}
+	reply := g.Reply(finish)
+	reply.Model, reply.RequestId, reply.Refusal = r.Model, r.ID, refusal.String()
+	if len(r.Usage) > 0 && string(r.Usage) != "null" {
+		usage, notes := responseUsage(r.Usage)
+		reply.Usage, reply.Notes = usage, append(reply.Notes, notes...)
+	}
+	return reply, nil
+}
+
+func responseEnd(r responseJSON) (string, error) {
+	switch {
+	case r.Status == "completed":
+		return "stop", nil
+	case r.Status == "incomplete" && r.Incomplete.Reason == "max_output_tokens":
+		return "length", nil
+	case r.Status == "incomplete" && r.Incomplete.Reason == "content_filter":
+		return "content_filter", nil
+	case r.Status == "":
+		return "", sdk.Unavailable("the server's answer has no status: it is no response of the responses API")
+	}
+	return "", sdk.Unavailable("the server left the response %s %s", r.Status, r.Incomplete.Reason)
+}
+
+func responseUsage(raw json.RawMessage) (*sdk.Usage, []string) {
+	var u struct {
+		Input  int64 `json:"input_tokens"`
+		Output int64 `json:"output_tokens"`
+		In     struct {
+			Cached int64 `json:"cached_tokens"`
+			Write  int64 `json:"cache_write_tokens"`
+		} `json:"input_tokens_details"`
+		Out struct {
+			Reasoning int64 `json:"reasoning_tokens"`
+		} `json:"output_tokens_details"`
+	}
+	if err := json.Unmarshal(raw, &u); err != nil {
+		return nil, []string{"the server's usage cannot be read: " + wire.OneLine(string(raw))}
+	}
+	return wire.Usage(&sdk.Usage{Input: u.Input, CachedInput: u.In.Cached, CacheWrite: u.In.Write, Output: u.Output, Reasoning: u.Out.Reasoning}, raw)
+}

@@ -1,0 +1,192 @@
+package wire
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/penstock-run/penstock/plugins/sdk"
+)
+
+const (
+	mostError  = 64 << 10 // of a body that tells what is wrong
+	mostAnswer = 64 << 20 // of any body: what a message of the plugin protocol may hold
+)
+
+// Server is where a provider block calls.
+type Server struct {
+	base   string
+	header http.Header
+	stall  time.Duration
+	client *http.Client
+	now    func() time.Time
+}
+
+// NewServer calls below base, an address without a query, with these headers in
+// each request. A server that sends nothing for as long as stall has stalled.
+func NewServer(base string, header http.Header, stall time.Duration) *Server {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost = 0, 256 // a provider's concurrency decides, not a pool
+	return &Server{
+		base: strings.TrimRight(base, "/"), header: header, stall: stall, now: time.Now,
+		client: &http.Client{
+			Transport:     transport,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}
+}
+
+// Answer is a server's answer with a status of success. Close it.
+type Answer struct {
+	Header http.Header
+	body   io.Reader
+	close  func()
+}
+
+// Read reads the body. Its errors are *sdk.ProviderError but for io.EOF.
+func (a *Answer) Read(p []byte) (int, error) { return a.body.Read(p) }
+
+// Close lets go of the connection.
+func (a *Answer) Close() { a.close() }
+
+// RequestID is the server's own name of the call; empty where it gives none.
+func (a *Answer) RequestID() string { return requestID(a.Header) }
+
+func requestID(h http.Header) string {
+	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Goog-Request-Id"} {
+		if id := h.Get(name); id != "" {
+			return id
+		}
+	}
+	return ""
+}
+
+// Post sends a JSON document to a path below the server's base and gives the
+// answer as soon as its status is there. Whatever else comes of it is a
+// *sdk.ProviderError.
+func (s *Server) Post(ctx context.Context, path string, document []byte) (*Answer, error) {
+	watched, watch := s.watch(ctx)
+	request, err := http.NewRequestWithContext(watched, http.MethodPost, s.base+path, bytes.NewReader(document))
+	if err != nil {
+		watch.end()
+		return nil, sdk.InvalidRequest("%s%s is no address of a server", s.base, path)
+	}
+	request.Header = s.header.Clone()
+	if request.Header == nil {
+		request.Header = http.Header{}
+	}
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Accept", "application/json, text/event-stream, application/x-ndjson")
+	response, err := s.client.Do(request)
+	if err != nil {
+		err = s.failure(watched, err)
+		watch.end()
+		return nil, err
+	}
+	watch.reset()
+	body := &body{server: s, ctx: watched, watch: watch, from: response.Body}
+	answer := &Answer{Header: response.Header, body: body, close: func() { response.Body.Close(); watch.end() }}
+	if response.StatusCode >= 200 && response.StatusCode < 300 {
+		return answer, nil
+	}
+	defer answer.Close()
+	text, err := io.ReadAll(io.LimitReader(body, mostError))
+	if err != nil && len(text) == 0 && response.StatusCode < 300 {
+		return nil, err
+	}
+	return nil, refusal(response.StatusCode, response.Header, text, s.now())
+}
+
+// failure is what a call came to that got no answer, or not all of one. The
+// request's address is left out: the user's own part of it may be a secret.
+func (s *Server) failure(ctx context.Context, err error) error {
+	var stalled *stalledError
+	var name *net.DNSError
+	var cert *tls.CertificateVerificationError
+	var in *url.Error
+	if errors.As(err, &in) {
+		err = in.Err
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.As(cause, &stalled):
+		return sdk.Timeout("%v", stalled)
+	case errors.Is(cause, context.DeadlineExceeded):
+		return sdk.Timeout("the deadline of the visit passed before the answer was whole")
+	case cause != nil:
+		return sdk.Unavailable("the request was cancelled")
+	case errors.As(err, &cert):
+		return sdk.Auth("the server at %s cannot prove who it is: %v", s.host(), cert.Err)
+	case errors.As(err, &name) && name.IsNotFound:
+		return sdk.Unavailable("there is no server %s: look at base_url", name.Name)
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return sdk.Unavailable("the server at %s closed the connection before its answer was whole", s.host())
+	}
+	return sdk.Unavailable("the server at %s cannot be reached: %v", s.host(), err)
+}
+
+func (s *Server) host() string {
+	if u, err := url.Parse(s.base); err == nil {
+		return u.Host
+	}
+	return "base_url"
+}
+
+// stalledError ends a call on which nothing has come for too long. A server that
+// sends little but goes on is only slow.
+type stalledError struct{ after time.Duration }
+
+func (e *stalledError) Error() string {
+	return fmt.Sprintf("the server sent nothing for %s", e.after)
+}
+
+// watcher ends a context when it was not reset for a while.
+type watcher struct {
+	timer  *time.Timer
+	stall  time.Duration
+	cancel context.CancelCauseFunc
+}
+
+func (s *Server) watch(ctx context.Context) (context.Context, *watcher) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	w := &watcher{stall: s.stall, cancel: cancel}
+	w.timer = time.AfterFunc(s.stall, func() { cancel(&stalledError{s.stall}) })
+	return ctx, w
+}
+
+func (w *watcher) reset() { w.timer.Reset(w.stall) }
+
+func (w *watcher) end() {
+	w.timer.Stop()
+	w.cancel(nil)
+}
+
+// body reads an answer, and tells what a broken one has broken on.
+type body struct {
+	server *Server
+	ctx    context.Context
+	watch  *watcher
+	from   io.Reader
+	read   int
+}
+
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	if n > 0 {
+		b.watch.reset()
+	}
+	if b.read += n; b.read > mostAnswer {
+		return n, sdk.Unavailable("the answer is longer than %d MiB", mostAnswer>>20)
+	}
+	if err == nil || err == io.EOF {
+		return n, err
+	}
+	return n, b.server.failure(b.ctx, err)
+}

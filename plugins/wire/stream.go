@@ -1,0 +1,86 @@
+package wire
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+	"iter"
+	"mime"
+
+	"github.com/penstock-run/penstock/plugins/sdk"
+)
+
+// Event is one event of a stream.
+type Event struct {
+	Name string // empty: none was given
+	Data []byte // good until the next event
+}
+
+// Streams tells whether the answer is a stream of events. A server that was
+// asked for one may answer in one piece.
+func (a *Answer) Streams() bool {
+	kind, _, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
+	return err == nil && (kind == "text/event-stream" || kind == "application/x-ndjson")
+}
+
+// Whole reads an answer that comes in one piece.
+func (a *Answer) Whole() ([]byte, error) { return io.ReadAll(a) }
+
+// Events reads server-sent events. It ends with the body: whether the last event
+// was the end mark is for its reader to know.
+func Events(r io.Reader) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		var event Event
+		for line, err := range Lines(r) {
+			if err != nil {
+				yield(Event{}, err)
+				return
+			}
+			if len(line) == 0 {
+				if event.Data != nil && !yield(event, nil) {
+					return
+				}
+				event = Event{}
+				continue
+			}
+			field, value, _ := bytes.Cut(line, []byte(":"))
+			value = bytes.TrimPrefix(value, []byte(" "))
+			switch string(field) {
+			case "event":
+				event.Name = string(value)
+			case "data":
+				if event.Data != nil {
+					event.Data = append(event.Data, '\n')
+				}
+				event.Data = append(event.Data, value...)
+				if event.Data == nil {
+					event.Data = []byte{}
+				}
+			}
+		}
+		if event.Data != nil { // an event that the body's end cut short of its empty line
+			yield(event, nil)
+		}
+	}
+}
+
+// Lines reads a body line by line, without the line's end. An empty last line is
+// none.
+func Lines(r io.Reader) iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		lines := bufio.NewScanner(r)
+		lines.Buffer(make([]byte, 0, 16<<10), mostAnswer)
+		for lines.Scan() {
+			if !yield(lines.Bytes(), nil) {
+				return
+			}
+		}
+		switch err := lines.Err(); err {
+		case nil:
+		case bufio.ErrTooLong:
+			yield(nil, sdk.Unavailable("a line of the answer is longer than %d MiB", mostAnswer>>20))
+		default:
+			yield(nil, err)
+		}
+	}
+}
