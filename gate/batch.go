@@ -18,6 +18,7 @@ import (
 type batch struct {
 	g        *Gate
 	now      time.Time
+	at       string            // now, as rows have it
 	writes   map[string][]byte // by path, lines in order
 	accepts  map[key]*Verdict
 	ids      map[string]dag.Digest // of records, by id
@@ -36,6 +37,7 @@ func (g *Gate) newBatch() *batch {
 		g: g, now: g.o.Now(), writes: map[string][]byte{}, accepts: map[key]*Verdict{},
 		ids: map[string]dag.Digest{}, uniques: map[key]string{}, breakers: map[string]Breaker{},
 	}
+	b.at = timestamp(b.now)
 	b.sequence, b.previous = g.ledger.tip()
 	return b
 }
@@ -211,27 +213,14 @@ func (b *batch) accept(k key, admission Admission) (Verdict, error) {
 		return b.sameID(k, j)
 	}
 	if r.late {
-		if r.evidence, err = j.makeEvidence(); err != nil {
+		if r.evidence, err = j.makeEvidence(k, r); err != nil {
 			if err := j.content(err); err != nil {
 				return Verdict{}, err
 			}
 			return b.refuse(k, j)
 		}
 	}
-	row := evidenceRow{
-		AcceptKey: k.String(), AcceptedAt: timestamp(b.now), Bucket: j.c.Bucket, Data: r.path, Digest: r.digest.String(), Exempt: j.exempt,
-		ID: r.id, Item: j.c.Key, Novel: r.novel, Previous: b.previous.String(), RunID: b.g.o.RunID, Sequence: b.sequence + 1,
-	}
-	for _, k := range r.keys {
-		row.Keys = append(row.Keys, k.String())
-	}
-	line, err := evidenceLine(&row, r.evidence)
-	if err != nil {
-		if err := j.content(dag.Fail(dag.EExpr, "corpus.evidence_record has a member that the gate writes itself; call it otherwise: %v", err)); err != nil {
-			return Verdict{}, err
-		}
-		return b.refuse(k, j)
-	}
+	line := r.evidence.line(b.at, b.previous, b.sequence+1)
 	if err := b.shelve(r.id, r.novel); err != nil {
 		return Verdict{}, err
 	}
@@ -391,7 +380,7 @@ func (b *batch) verdict(j *judgement, end dag.End, by *dag.Finding) Verdict {
 
 func (b *batch) row(k key, j *judgement, v Verdict) decisionRow {
 	row := decisionRow{
-		AcceptKey: k.String(), Anew: j.c.Anew, At: timestamp(b.now), Bucket: j.c.Bucket, Codes: v.Codes, Detail: v.Details, End: v.End,
+		AcceptKey: k.String(), Anew: j.c.Anew, At: b.at, Bucket: j.c.Bucket, Codes: v.Codes, Detail: v.Details, End: v.End,
 		Item: j.c.Key, Message: v.Message, Pass: 1, Run: b.g.o.RunID, Stage: b.g.spec.Name,
 	}
 	if row.Codes == nil {

@@ -132,8 +132,11 @@ func (o owners) of(domain string) string {
 // usable is how many usable sources a check "sources" has found with a URL; told is
 // false where no such check knows the URL.
 func (s *scope) usable(url string) (most int, told bool) {
-	for _, r := range s.checks {
-		if n, known := r.usable[url]; known && (!told || n < most) {
+	if s.checks == nil {
+		return 0, false
+	}
+	for i := range *s.checks {
+		if n, known := (*s.checks)[i].result.usable[url]; known && (!told || n < most) {
 			most, told = n, true
 		}
 	}

@@ -222,7 +222,7 @@ func TestSourcesInAnyOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &scope{names: []dag.Member{{Name: "sources"}}, checks: map[string]result{}}
+		s := &scope{names: []dag.Member{{Name: "sources"}}}
 		value, _, err := member(row, "sources")
 		if err != nil {
 			t.Fatal(err)
@@ -232,7 +232,7 @@ func TestSourcesInAnyOrder(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.checks["sources"] = first
+		s.checks = &[]checkState{{check: &check{name: "sources"}, result: first}}
 		given, err := unrelated.judge(s)
 		if err != nil {
 			t.Fatal(err)

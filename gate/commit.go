@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 
@@ -70,6 +71,7 @@ func (g *Gate) lead() {
 	for _, r := range group {
 		close(r.done)
 	}
+	g.queue.gather(len(group))
 	g.queue.mu.Lock()
 	defer g.queue.mu.Unlock()
 	if len(g.queue.waiting) > 0 {
@@ -77,6 +79,22 @@ func (g *Gate) lead() {
 		return
 	}
 	g.queue.busy = false
+}
+
+// gather lets those who were just woken come back with their next candidates: a
+// group that began before they are in the queue would spend a sync on the few that
+// are. Nobody is waited for: whoever has nothing to commit does not hold the others up.
+func (q *queue) gather(woken int) {
+	const most = 64
+	for range min(woken-1, most) {
+		q.mu.Lock()
+		n := len(q.waiting)
+		q.mu.Unlock()
+		if n >= woken {
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 func (q *queue) take() []*request {

@@ -204,14 +204,23 @@ func (f *osFile) named() (size int64, current bool, err error) {
 	return stat.Size, idOf(&stat) == f.id, nil
 }
 
-// reserve takes an eighth of the size more, so that few commits come to it.
+// reserve takes an eighth of the size more, and at least aheadLeast, so that few
+// commits come to it.
 func (f *osFile) reserve(size int64) error {
 	if size <= f.reserved {
 		return nil
 	}
-	const block = 4 << 10
-	to := (size + min(size/8, 1<<20) + block - 1) / block * block
-	if err := allocate(f.File, to); err != nil {
+	const (
+		block      = 4 << 10
+		aheadLeast = 16 << 10 // of a corpus of many small files this is what each may have too much
+	)
+	to := (size + min(max(size/8, aheadLeast), 1<<20) + block - 1) / block * block
+	err := allocate(f.File, to)
+	if errors.Is(err, unix.ENOSPC) { // what is needed may still be there
+		to = size
+		err = allocate(f.File, to)
+	}
+	if err != nil {
 		return fmt.Errorf("take room for %d bytes of %s: %w", size, f.path, err)
 	}
 	f.reserved = to

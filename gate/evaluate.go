@@ -75,6 +75,7 @@ func (g *Gate) evaluate(ctx context.Context, e *Evaluation) (err error) {
 	}
 	c := e.c
 	j := &judgement{g: g, c: c, scope: g.newScope(c), web: &web{reader: g.pages}, findings: append([]dag.Finding(nil), c.Findings...)}
+	j.scope.checks = &j.states
 	e.j = j
 	if c.Stop != nil {
 		return g.lookUp(e, stopDigest(c.Stop))
@@ -94,7 +95,7 @@ func (g *Gate) evaluate(ctx context.Context, e *Evaluation) (err error) {
 	if err != nil || !j.mayEnter() {
 		return err
 	}
-	return j.makeRecord()
+	return j.makeRecord(e.key)
 }
 
 // lookUp finds the verdict on this very candidate, if there is one.
@@ -226,10 +227,6 @@ func (j *judgement) set(i int, check *check, r result) {
 		Name: check.name, Kind: spec.Kind, Code: spec.Code, State: r.state.String(), Shadow: shadow,
 		Figure: r.figure, Evidence: r.evidence, Details: r.details,
 	}
-	if j.scope.checks == nil {
-		j.scope.checks = make(map[string]result, len(j.g.checks))
-	}
-	j.scope.checks[check.name] = r
 	if r.state == held || r.state == notApplicable {
 		return
 	}
@@ -262,9 +259,9 @@ func (j *judgement) set(i int, check *check, r result) {
 func (j *judgement) fork() *judgement {
 	c := *j
 	c.results, c.states = slices.Clone(j.results), slices.Clone(j.states)
-	c.findings, c.details = slices.Clone(j.findings), slices.Clone(j.details)
+	c.findings, c.details = slices.Clip(j.findings), slices.Clip(j.details) // they are only added to
 	scope := *j.scope
-	scope.checks = maps.Clone(j.scope.checks)
+	scope.checks = &c.states
 	c.scope = &scope
 	if j.record != nil {
 		record := *j.record

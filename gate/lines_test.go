@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
+	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/canon"
 )
 
@@ -48,6 +49,105 @@ func TestEvidenceLine(t *testing.T) {
 			t.Fatalf("%s is not canonical: %v", got, err)
 		}
 	})
+}
+
+// TestEvidenceForm: a row that was made before its place was known is the row that
+// is made at once.
+func TestEvidenceForm(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		text := rapid.String()
+		row := evidenceRow{
+			AcceptKey: keyOf(text.Draw(t, "key")).String(), AcceptedAt: "2026-01-15T10:15:00.000Z", Bucket: text.Draw(t, "bucket"),
+			Data: text.Draw(t, "data"), Digest: text.Draw(t, "digest"), ID: text.Draw(t, "id"), Item: text.Draw(t, "item"),
+			RunID: text.Draw(t, "run"), Sequence: rapid.Uint64Max(1<<53).Draw(t, "sequence"),
+		}
+		previous := dag.Sum([]byte(text.Draw(t, "previous")))
+		row.Previous = previous.String()
+		object := rapid.SampledFrom([]string{"", `{}`, `{"a":{"previous":"x"},"b":"\"sequence\":7"}`, `{"prevent":1,"se":"}","zeal":[{"accepted_at":0}]}`, `{"é":1}`}).Draw(t, "object")
+		var own []byte
+		if object != "" {
+			own = []byte(object)
+		}
+		want, err := evidenceLine(&row, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		form, err := formOf(row, own)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 { // a form is not used up
+			if got := form.line(row.AcceptedAt, previous, row.Sequence); string(got) != string(want) {
+				t.Fatalf("%s; want %s", got, want)
+			}
+		}
+	})
+	for _, object := range []string{`{"previous":"x"}`, `{"sequence":1}`, `{"accepted_at":null}`} {
+		if form, err := formOf(evidenceRow{}, []byte(object)); err == nil {
+			t.Errorf("%s was taken: %s", object, form.row)
+		}
+	}
+}
+
+// TestMergedLine: what is spliced is what the canonical form makes of all members.
+func TestMergedLine(t *testing.T) {
+	names := []string{"", "a", "a b", "ab", "a!", "A", "é", "\U0001f600", "\ufb33", `q"`, "id", "z"}
+	values := []string{`1`, `"x"`, `"}"`, `"\\"`, `"\""`, `{}`, `{"b":[1,"]"],"c":{}}`, `[]`, `null`, `"é"`}
+	object := func(t *rapid.T, label string) []byte {
+		raw := []byte{'{'}
+		for i, name := range rapid.SliceOfNDistinct(rapid.SampledFrom(names), 0, 5, rapid.ID[string]).Draw(t, label) {
+			if i > 0 {
+				raw = append(raw, ',')
+			}
+			raw = append(append(canon.Quote(raw, name), ':'), rapid.SampledFrom(values).Draw(t, "value")...)
+		}
+		out, err := canon.Canonical(nil, append(raw, '}'))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := object(t, "a"), object(t, "b")
+		got, err := mergedLine(a, b)
+		want, wantErr := canon.Canonical(nil, joinObjects(a, b))
+		if (err == nil) != (wantErr == nil) || err == nil && string(got) != string(want)+"\n" {
+			t.Fatalf("%s and %s: %s, %v; want %s, %v", a, b, got, err, want, wantErr)
+		}
+	})
+}
+
+// TestSplicedLeaves what is not plain to the canonical form.
+func TestSplicedLeaves(t *testing.T) {
+	for _, tt := range []struct {
+		a, b string
+		want string // empty: left
+	}{
+		{`{}`, `{}`, `{}`},
+		{`{"b":1}`, `{}`, `{"b":1}`},
+		{`{}`, `{"b":1}`, `{"b":1}`},
+		{`{"b":1,"d":"}"}`, `{"a":[{}],"c":2,"e":"\\"}`, `{"a":[{}],"b":1,"c":2,"d":"}","e":"\\"}`},
+		{`{"a b":1}`, `{"a":2}`, `{"a":2,"a b":1}`},
+		{`{"b":1}`, `{"b":2}`, ""},
+		{`{"b":1}`, `{"é":2}`, ""},
+		{`{"b":1}`, `{"\n":2}`, ""},
+		{`{"b":1}`, `{"c":2,"a":3}`, ""},
+		{`{"b":1}`, `{"c":2,"c":3}`, ""},
+		{`{"b":1}`, `{"c":2`, ""},
+		{`{"b":1}`, `{"c":}`, ""},
+		{`{"b":1}`, `{"c"}`, ""},
+		{`{"b":1}`, `{,}`, ""},
+		{`{"b":1}`, `{"c":2}}`, ""},
+		{`{"b":1}`, `{"c":2,}`, ""},
+		{`{"b":1}`, `[]`, ""},
+		{`{"b":1}`, ``, ""},
+		{`{"b":1}`, `{`, ""},
+	} {
+		got, ok := spliced(nil, []byte(tt.a), []byte(tt.b))
+		if ok != (tt.want != "") || ok && string(got) != tt.want {
+			t.Errorf("%s and %s: %s, %t; want %q", tt.a, tt.b, got, ok, tt.want)
+		}
+	}
 }
 
 // TestBreakerLine: the same of the state of a breaker.

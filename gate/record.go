@@ -14,16 +14,16 @@ type recordParts struct {
 	idKey    key    // of id
 	line     []byte // with its line feed
 	digest   dag.Digest
-	evidence []byte // of evidence_record; nil: it reads a locked check, or there is none
-	late     bool   // evidence_record is evaluated under the locks
+	evidence *evidenceForm // nil: evidence_record reads a locked check
+	late     bool          // evidence_record is evaluated under the locks
 	keys     []key
 	novel    []byte // texts for the checks "novel", canonical; nil: there are none
 }
 
 // makeRecord evaluates what goes into the corpus. Whatever cannot be made is a
 // failure of the candidate.
-func (j *judgement) makeRecord() error {
-	record, err := j.makeParts()
+func (j *judgement) makeRecord(k key) error {
+	record, err := j.makeParts(k)
 	if err != nil {
 		return j.content(err)
 	}
@@ -31,7 +31,7 @@ func (j *judgement) makeRecord() error {
 	return nil
 }
 
-func (j *judgement) makeParts() (*recordParts, error) {
+func (j *judgement) makeParts(k key) (*recordParts, error) {
 	corpus := j.g.spec.Corpus
 	r := &recordParts{}
 	if err := j.strictMembers(); err != nil {
@@ -70,14 +70,13 @@ func (j *judgement) makeParts() (*recordParts, error) {
 	if r.novel, err = j.makeNovel(); err != nil {
 		return nil, err
 	}
-	if corpus.EvidenceRecord == nil {
-		return r, nil
-	}
-	for _, name := range corpus.EvidenceRecord.Names() {
-		r.late = r.late || name.Root == "checks" && j.isLocked(name.Member)
+	if corpus.EvidenceRecord != nil {
+		for _, name := range corpus.EvidenceRecord.Names() {
+			r.late = r.late || name.Root == "checks" && j.isLocked(name.Member)
+		}
 	}
 	if !r.late {
-		r.evidence, err = j.makeEvidence()
+		r.evidence, err = j.makeEvidence(k, r)
 	}
 	return r, err
 }
@@ -104,15 +103,34 @@ func (j *judgement) isLocked(name string) bool {
 	return false
 }
 
-func (j *judgement) makeEvidence() ([]byte, error) {
-	doc, err := j.scope.doc(j.g.spec.Corpus.EvidenceRecord)
+// makeEvidence makes the row of the evidence as far as it is known before the
+// record has its place in the chain.
+func (j *judgement) makeEvidence(k key, r *recordParts) (*evidenceForm, error) {
+	var object []byte
+	if of := j.g.spec.Corpus.EvidenceRecord; of != nil {
+		doc, err := j.scope.doc(of)
+		if err != nil {
+			return nil, fmt.Errorf("corpus.evidence_record: %w", err)
+		}
+		if !isObject(doc.Bytes) {
+			return nil, dag.Fail(dag.EExpr, "corpus.evidence_record is not an object")
+		}
+		if object, err = canon.Canonical(make([]byte, 0, len(doc.Bytes)), doc.Bytes); err != nil {
+			return nil, dag.Fail(dag.EExpr, "corpus.evidence_record: %v", err)
+		}
+	}
+	row := evidenceRow{
+		AcceptKey: k.String(), Bucket: j.c.Bucket, Data: r.path, Digest: r.digest.String(), Exempt: j.exempt,
+		ID: r.id, Item: j.c.Key, Novel: r.novel, RunID: j.g.o.RunID,
+	}
+	for _, k := range r.keys {
+		row.Keys = append(row.Keys, k.String())
+	}
+	form, err := formOf(row, object)
 	if err != nil {
-		return nil, fmt.Errorf("corpus.evidence_record: %w", err)
+		return nil, dag.Fail(dag.EExpr, "corpus.evidence_record has a member that the gate writes itself; call it otherwise: %v", err)
 	}
-	if !isObject(doc.Bytes) {
-		return nil, dag.Fail(dag.EExpr, "corpus.evidence_record is not an object")
-	}
-	return doc.Bytes, nil
+	return form, nil
 }
 
 // recordID is the id of a record: as the corpus declares it, else the record's

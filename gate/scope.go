@@ -18,7 +18,7 @@ type scope struct {
 	members []dag.Doc          // of the candidate, as far as they were evaluated, in the order of names
 	visits  map[string]dag.Doc // by stage; filled on demand
 	facts   []dag.VisitFacts
-	checks  map[string]result // what the checks came to, by name
+	checks  *[]checkState // what the checks came to, of the judgement; nil: there are none
 	bucket  dag.Doc
 	run     dag.Doc
 }
@@ -50,11 +50,10 @@ func (s *scope) Lookup(name dag.Name) (dag.Doc, error) {
 	case name.Root == "visit" && name.Member != "":
 		return s.visit(name.Member)
 	case name.Root == "checks" && name.Member != "":
-		r, ok := s.checks[name.Member]
-		if !ok {
-			return dag.Doc{}, nil
+		if r := s.result(name.Member); r != nil {
+			return foundDoc(*r)
 		}
-		return foundDoc(r)
+		return dag.Doc{}, nil
 	case name == dag.Name{Root: "bucket"}:
 		return s.bucket, nil
 	case name == dag.Name{Root: "run"}:
@@ -71,6 +70,20 @@ func (s *scope) Lookup(name dag.Name) (dag.Doc, error) {
 		return dag.Doc{}, fmt.Errorf("%s is asked for and the candidate has no scope", name)
 	}
 	return s.base.Lookup(name)
+}
+
+// result is what the check of a name came to; nil where it was not asked.
+func (s *scope) result(name string) *result {
+	if s.checks == nil {
+		return nil
+	}
+	states := *s.checks
+	for i := len(states) - 1; i >= 0; i-- {
+		if states[i].check.name == name {
+			return &states[i].result
+		}
+	}
+	return nil
 }
 
 // latest is the last visit of a stage that is not stale.

@@ -3,6 +3,7 @@ package gate
 import (
 	"bytes"
 	"encoding/hex"
+	"unicode/utf8"
 )
 
 // Rows are skimmed where they are as the gate writes them: a scan over the bytes
@@ -34,6 +35,49 @@ func eachMember(object []byte, f func(name, value []byte) bool) (ok bool) {
 		i = end + 1
 	}
 	return false
+}
+
+// memberScan goes through the members of a canonical object whose names are plain
+// ASCII: in those the order of names is the order of their bytes.
+type memberScan struct {
+	object []byte
+	end    int    // of the member at hand
+	member []byte // its name and its value; nil: there are no more
+	name   []byte // without quotation marks
+}
+
+// next steps to the next member. ok is false where the object is broken, where its
+// names do not ascend, and where one of them is not plain.
+func (m *memberScan) next() (ok bool) {
+	b, start := m.object, m.end+1
+	switch {
+	case len(b) < 2 || b[0] != '{':
+		return false
+	case m.end == len(b)-1 || len(b) == 2 && b[1] == '}':
+		m.member = nil
+		return b[len(b)-1] == '}'
+	case m.end > 0 && b[m.end] != ',' || b[start] != '"':
+		return false
+	}
+	colon := textEnd(b, start)
+	if colon >= len(b) || b[colon] != ':' {
+		return false
+	}
+	name := b[start+1 : colon-1]
+	for _, c := range name {
+		if c < ' ' || c == '\\' || c >= utf8.RuneSelf {
+			return false
+		}
+	}
+	if m.member != nil && bytes.Compare(m.name, name) >= 0 {
+		return false
+	}
+	end := valueEnd(b, colon+1)
+	if end >= len(b) || end == colon+1 {
+		return false
+	}
+	m.name, m.member, m.end = name, b[start:end], end
+	return true
 }
 
 // textEnd is the index behind the text that starts at i.
