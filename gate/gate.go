@@ -79,7 +79,7 @@ type Gate struct {
 }
 
 // bucketPart is what may stand between the slashes of a bucket's name.
-var bucketPart = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`)
+var bucketPart = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9][a-z0-9_-]*$`) })
 
 // ValidBucket says why a bucket's name is not usable as a path; nil if it is.
 func ValidBucket(name string) error {
@@ -87,7 +87,7 @@ func ValidBucket(name string) error {
 		return dag.Fail(dag.EBucket, "the bucket's name has %d bytes; at most 200 are usable", len(name))
 	}
 	for part := range strings.SplitSeq(name, "/") {
-		if !bucketPart.MatchString(part) {
+		if !bucketPart().MatchString(part) {
 			return dag.Fail(dag.EBucket, "the bucket's name %q is not usable as a path: each part between slashes must match [a-z0-9][a-z0-9_-]*", name)
 		}
 	}

@@ -20,6 +20,7 @@ var layers = map[string]string{
 
 	"internal/canon":   "dag",
 	"internal/confine": "",
+	"internal/heap":    "",
 	"internal/schema":  "dag internal/canon",
 	"internal/text":    "",
 	"internal/weburl":  "",

@@ -10,13 +10,13 @@ import (
 	"errors"
 	"io"
 	"os"
-	"runtime/debug"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-run/penstock/dag"
+	_ "github.com/penstock-run/penstock/internal/heap" // when garbage is collected
 	"github.com/penstock-run/penstock/internal/staging"
 	"github.com/penstock-run/penstock/internal/ui"
 )
@@ -25,11 +25,6 @@ import (
 const version = "0.1.0"
 
 func main() {
-	if os.Getenv("GOGC") == "" {
-		// Documents come and go by the window, so a larger heap collects them for
-		// less; half as much again as by default keeps it small.
-		debug.SetGCPercent(150)
-	}
 	os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 

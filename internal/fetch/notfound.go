@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
@@ -96,9 +97,9 @@ func sayNotFound(segment string) said {
 	}
 	phrase := strings.Join(rest, " ")
 	switch {
-	case notFoundPhrases[phrase], notFoundWords[phrase] && has404, phrase == "" && has404 && fault:
+	case notFoundPhrases()[phrase], notFoundWords()[phrase] && has404, phrase == "" && has404 && fault:
 		return clear
-	case notFoundWords[phrase]:
+	case notFoundWords()[phrase]:
 		return hint
 	case phrase == "" && has404:
 		return number
@@ -149,10 +150,12 @@ func (v *view) notFound() string {
 	return ""
 }
 
-var separators = regexp.MustCompile(`\s*[|·•»«›]+\s*|\s+[-–—:/~]+\s+|\s*::\s*`)
+var separators = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\s*[|·•»«›]+\s*|\s+[-–—:/~]+\s+|\s*::\s*`)
+})
 
 func segments(heading string) []string {
-	return slices.DeleteFunc(separators.Split(heading, -1), func(s string) bool { return fold(s) == "" })
+	return slices.DeleteFunc(separators().Split(heading, -1), func(s string) bool { return fold(s) == "" })
 }
 
 // fold makes headings comparable: lower case, no apostrophes, words and numbers
@@ -170,10 +173,13 @@ func fold(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-func phraseSet(phrases ...string) map[string]bool {
-	set := map[string]bool{}
-	for _, p := range phrases {
-		set[fold(p)] = true
-	}
-	return set
+// phraseSet is made when it is first asked for: most starts of the program read no page.
+func phraseSet(phrases ...string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		set := map[string]bool{}
+		for _, p := range phrases {
+			set[fold(p)] = true
+		}
+		return set
+	})
 }

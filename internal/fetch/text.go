@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -88,14 +89,16 @@ func readable(kind string, b []byte) bool {
 	return strings.HasPrefix(looks, "text/") || looks == "application/octet-stream"
 }
 
-var xmlEncoding = regexp.MustCompile(`^\s*<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']`)
+var xmlEncoding = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\s*<\?xml[^>]*\sencoding\s*=\s*["']([A-Za-z0-9._-]+)["']`)
+})
 
 // decode makes UTF-8 of a body: by its byte order mark, its header, what it says
 // of itself; else it is UTF-8 if it can be. Nothing it holds makes it fail.
 func decode(b []byte, header, kind string) string {
 	e, name, certain := charset.DetermineEncoding(b, header)
 	if !certain {
-		if m := xmlEncoding.FindSubmatch(b[:min(len(b), 1024)]); m != nil && (isXML(kind) || isHTML(kind)) {
+		if m := xmlEncoding().FindSubmatch(b[:min(len(b), 1024)]); m != nil && (isXML(kind) || isHTML(kind)) {
 			if said, itsName := charset.Lookup(string(m[1])); said != nil {
 				e, name = said, itsName
 			}

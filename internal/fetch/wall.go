@@ -69,7 +69,7 @@ func (a *answer) challenge() string {
 		}
 	}
 	for _, segment := range segments(v.title) {
-		if challengeTitles[fold(segment)] {
+		if challengeTitles()[fold(segment)] {
 			return "a challenge: " + strings.TrimSpace(v.title)
 		}
 	}

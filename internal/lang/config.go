@@ -36,10 +36,15 @@ func (l *loader) decodeConfig(b *body, info *dag.PluginInfo, secretsAllowed bool
 		syntax = &hclsyntax.Body{Attributes: hclsyntax.Attributes{}, SrcRange: b.at, EndRange: b.at}
 	}
 	d := &configDecoder{l: l, secretsAllowed: secretsAllowed, secrets: map[string]string{}, ctx: &hcl.EvalContext{Variables: l.consts(), Functions: l.funcs}}
-	if !d.check(syntax, at, info.Config, "config") {
+	spec, known := l.configs[info]
+	if !known {
+		spec = configSpec(info.Config)
+		l.configs[info] = spec
+	}
+	if !d.check(syntax, at, info.Config, spec, "config") {
 		return config{}
 	}
-	value, diags := hcldec.Decode(syntax, d.spec(info.Config), d.ctx)
+	value, diags := hcldec.Decode(syntax, spec, d.ctx)
 	l.diags = append(l.diags, diags...)
 	if diags.HasErrors() {
 		return config{}
@@ -106,7 +111,7 @@ type configDecoder struct {
 // check finds what hcldec would find with poorer words, or not at all: names
 // that the schema lacks, what is missing, and values that would be converted
 // behind the user's back.
-func (d *configDecoder) check(syntax *hclsyntax.Body, at hcl.Range, fields []dag.ConfigField, what string) bool {
+func (d *configDecoder) check(syntax *hclsyntax.Body, at hcl.Range, fields []dag.ConfigField, spec hcldec.ObjectSpec, what string) bool {
 	var s shape
 	for _, f := range fields {
 		if f.Block == nil {
@@ -120,9 +125,10 @@ func (d *configDecoder) check(syntax *hclsyntax.Body, at hcl.Range, fields []dag
 	for _, f := range fields {
 		switch {
 		case f.Block != nil && b.block(f.Name) != nil:
-			ok = d.check(b.block(f.Name).Body, b.block(f.Name).DefRange(), f.Block, f.Name) && ok
+			nested := spec[f.Name].(*hcldec.BlockSpec).Nested.(hcldec.ObjectSpec)
+			ok = d.check(b.block(f.Name).Body, b.block(f.Name).DefRange(), f.Block, nested, f.Name) && ok
 		case f.Block == nil && b.has(f.Name):
-			ok = d.checkValue(b.expr(f.Name), f) && ok
+			ok = d.checkValue(b.expr(f.Name), f, specType(spec[f.Name])) && ok
 		case f.Required:
 			d.l.error(at, missingAttribute, sentence(fmt.Sprintf("The plugin needs %q in its %s.", f.Name, what), fieldHint(f)))
 			ok = false
@@ -131,7 +137,7 @@ func (d *configDecoder) check(syntax *hclsyntax.Body, at hcl.Range, fields []dag
 	return ok
 }
 
-func (d *configDecoder) checkValue(e hclsyntax.Expression, f dag.ConfigField) bool {
+func (d *configDecoder) checkValue(e hclsyntax.Expression, f dag.ConfigField, want cty.Type) bool {
 	if d.l.readsPoisoned(e) {
 		return false
 	}
@@ -145,7 +151,6 @@ func (d *configDecoder) checkValue(e hclsyntax.Expression, f dag.ConfigField) bo
 		return false
 	}
 	plain, _ := v.UnmarkDeep()
-	want := configType(f)
 	if why := misfit(plain, want); why != "" {
 		d.l.error(e.Range(), wrongType, sentence(fmt.Sprintf("The value of %s must be %s; %s.", f.Name, wanted(want), why), fieldHint(f)))
 		return false
@@ -233,12 +238,12 @@ func parseType(f dag.ConfigField) (cty.Type, error) {
 	return t, nil
 }
 
-// spec is the schema as hcldec has it. What is required was looked at already.
-func (d *configDecoder) spec(fields []dag.ConfigField) hcldec.Spec {
+// configSpec is the schema as hcldec has it. What is required was looked at already.
+func configSpec(fields []dag.ConfigField) hcldec.ObjectSpec {
 	object := hcldec.ObjectSpec{}
 	for _, f := range fields {
 		if f.Block != nil {
-			object[f.Name] = &hcldec.BlockSpec{TypeName: f.Name, Nested: d.spec(f.Block)}
+			object[f.Name] = &hcldec.BlockSpec{TypeName: f.Name, Nested: configSpec(f.Block)}
 			continue
 		}
 		var spec hcldec.Spec = &hcldec.AttrSpec{Name: f.Name, Type: configType(f)}
@@ -248,6 +253,14 @@ func (d *configDecoder) spec(fields []dag.ConfigField) hcldec.Spec {
 		object[f.Name] = spec
 	}
 	return object
+}
+
+// specType is the type of an attribute's value, with a default or without.
+func specType(spec hcldec.Spec) cty.Type {
+	if withDefault, ok := spec.(*hcldec.DefaultSpec); ok {
+		spec = withDefault.Primary
+	}
+	return spec.(*hcldec.AttrSpec).Type
 }
 
 // parseDefault is a field's default; false where it has none.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hcldec"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 	"github.com/zclconf/go-cty/cty/function"
@@ -131,6 +132,7 @@ type loader struct {
 	keys       map[hcl.Range]bool // of duplicate keys that were complained of
 
 	plugins   map[*dag.Plugin]*dag.PluginInfo
+	configs   map[*dag.PluginInfo]hcldec.ObjectSpec
 	schemas   map[string]dag.Schema
 	usedCodes map[dag.Code]bool
 	secrets   []missingSecret
@@ -161,6 +163,7 @@ func newLoader(opts Options) *loader {
 		locals:    map[string]cty.Value{},
 		poisoned:  map[string]bool{},
 		plugins:   map[*dag.Plugin]*dag.PluginInfo{},
+		configs:   map[*dag.PluginInfo]hcldec.ObjectSpec{},
 		schemas:   map[string]dag.Schema{},
 		usedCodes: map[dag.Code]bool{},
 		warned:    map[string]bool{},

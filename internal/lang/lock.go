@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -61,10 +62,10 @@ type pinned struct {
 const relock = "Remove the line, and let\n    penstock plugin lock\nwrite it anew."
 
 // conflict finds what git leaves where it could not merge.
-var conflict = regexp.MustCompile(`(?m)^(<{7} .*|={7}|>{7} .*|\|{7} .*)$`)
+var conflict = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)^(<{7} .*|={7}|>{7} .*|\|{7} .*)$`) })
 
 func (r *lockReader) read(name string) {
-	if m := conflict.FindIndex(r.src); m != nil {
+	if m := conflict().FindIndex(r.src); m != nil {
 		r.error(rangeOf(name, r.src, m[0], m[1]-m[0]), mergeConflict, "Git could not merge this file. Keep the lines of both sides, remove the markers, and let\n    penstock plugin lock\nsort them. With this line in .gitattributes git keeps both sides by itself:\n    "+MergeAttribute(name))
 		return
 	}
@@ -223,13 +224,13 @@ func readDescription(e hclsyntax.Expression) (*lockedEntry, error) {
 }
 
 var (
-	hexDigest = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	platform  = regexp.MustCompile(`^([a-z0-9]+_[a-z0-9]+|any)$`)
+	hexDigest = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[0-9a-f]{64}$`) })
+	platform  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([a-z0-9]+_[a-z0-9]+|any)$`) })
 )
 
 func (r *lockReader) digest(b *hclsyntax.Block) {
 	of := dag.Pin{Platform: b.Labels[1]}
-	if !platform.MatchString(of.Platform) {
+	if !platform().MatchString(of.Platform) {
 		r.error(b.LabelRanges[1], badLock, fmt.Sprintf("%q is no platform, as linux_amd64 and darwin_arm64 are, and %s for scripts. %s", of.Platform, dag.AnyPlatform, relock))
 		return
 	}
@@ -250,7 +251,7 @@ func (r *lockReader) digest(b *hclsyntax.Block) {
 			continue
 		case !dag.KnownScheme(of.Scheme):
 			r.newer(attr.NameRange, fmt.Sprintf("the scheme %q of digests", of.Scheme))
-		case !hexDigest.MatchString(text):
+		case !hexDigest().MatchString(text):
 			r.error(attr.Expr.Range(), badLock, fmt.Sprintf("A digest of the scheme %s has 64 digits from 0 to 9 and a to f. %s", of.Scheme, relock))
 			continue
 		}

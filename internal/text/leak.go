@@ -2,6 +2,7 @@ package text
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -26,7 +27,7 @@ import (
 func Leak(needle, haystack string) bool {
 	normal := Normalize(needle)
 	words, cut := normal, false
-	if rest := withoutArticle(normal); rest != normal && !functionWords[rest] {
+	if rest := withoutArticle(normal); rest != normal && !functionWords()[rest] {
 		words, cut = rest, true
 	}
 	if words == "" {
@@ -37,7 +38,7 @@ func Leak(needle, haystack string) bool {
 	if strings.ContainsFunc(whole, isUnspaced) {
 		return strings.Contains(joined(question), whole)
 	}
-	short := functionWords[whole] || isOneLetter(whole)
+	short := functionWords()[whole] || isOneLetter(whole)
 	if short && words == whole {
 		return leaksInCase(needle, haystack, cut)
 	}
@@ -165,10 +166,12 @@ shall she should so some such than that the their theirs them themselves then th
 under until up us very was we were what when where which while who whom whose why will with would
 yes you your yours yourself`)
 
-func wordSet(list string) map[string]bool {
-	out := map[string]bool{}
-	for word := range strings.FieldsSeq(list) {
-		out[word] = true
-	}
-	return out
+func wordSet(list string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		out := map[string]bool{}
+		for word := range strings.FieldsSeq(list) {
+			out[word] = true
+		}
+		return out
+	})
 }

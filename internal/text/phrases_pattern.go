@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -55,9 +56,11 @@ const (
 )
 
 var (
-	gapForm   = regexp.MustCompile(`^\{\s*up to (\d+) words?(?:\s+not in\s+(\S+))?\s*\}$`)
-	rangeForm = regexp.MustCompile(`^(\d{1,9})\s*-\s*(\d{1,9})$`)
-	setName   = regexp.MustCompile(`^[a-z][a-z0-9_]*$`)
+	gapForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\{\s*up to (\d+) words?(?:\s+not in\s+(\S+))?\s*\}$`)
+	})
+	rangeForm = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(\d{1,9})\s*-\s*(\d{1,9})$`) })
+	setName   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z][a-z0-9_]*$`) })
 )
 
 // pattern compiles a phrase.
@@ -136,7 +139,7 @@ func isDashes(piece string) bool {
 }
 
 func (c *compiler) element(piece string) (element, error) {
-	if m := gapForm.FindStringSubmatch(piece); m != nil {
+	if m := gapForm().FindStringSubmatch(piece); m != nil {
 		n, err := strconv.Atoi(m[1])
 		if err != nil || n < 1 || n > maxGap {
 			return element{}, fmt.Errorf("%s: a gap has 1 to %d words", piece, maxGap)
@@ -209,7 +212,7 @@ func (c *compiler) named(name string) (*oneOf, error) {
 	if name == "year" {
 		return c.newSet([]alternative{{{year: true}}})
 	}
-	if m := rangeForm.FindStringSubmatch(name); m != nil {
+	if m := rangeForm().FindStringSubmatch(name); m != nil {
 		low, _ := strconv.ParseFloat(m[1], 64)
 		high, _ := strconv.ParseFloat(m[2], 64)
 		if low > high || high == 0 {
@@ -235,7 +238,7 @@ func (c *compiler) set(name string) (*oneOf, error) {
 		return nil, fmt.Errorf("there is no set %q; what there is: %s", name, listed(slices.Sorted(maps.Keys(c.raw))))
 	case name == "year":
 		return nil, errors.New(`sets: {year} is a year of four digits; give the set "year" another name`)
-	case !setName.MatchString(name):
+	case !setName().MatchString(name):
 		return nil, fmt.Errorf("sets: %q is no name of a set; write a small letter, then small letters, digits and _", name)
 	case c.open[name]:
 		return nil, fmt.Errorf("sets: %q stands for itself; write its elements out", name)

@@ -3,12 +3,13 @@ package text
 import (
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
 // ellipsis is what stands for words that a quote leaves out. Brackets around it
 // are no words, so they need no mention.
-var ellipsis = regexp.MustCompile(`[…⋯]|\.(?:\s?\.){2,}`)
+var ellipsis = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[…⋯]|\.(?:\s?\.){2,}`) })
 
 // FindQuote reports whether a quote stands in a text, which is given in normal
 // form. The parts of the quote between ellipses must occur in their order, each
@@ -17,7 +18,7 @@ var ellipsis = regexp.MustCompile(`[…⋯]|\.(?:\s?\.){2,}`)
 // written. A quote without words occurs nowhere.
 func FindQuote(normal, quote string) (missing string, found bool) {
 	from := 0
-	for _, part := range ellipsis.Split(quote, -1) {
+	for _, part := range ellipsis().Split(quote, -1) {
 		needle := Normalize(part)
 		if needle == "" {
 			continue

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"text/template"
 	"text/template/parse"
 	"unicode/utf8"
@@ -72,13 +73,13 @@ func CompileTemplate(source string) (*Template, error) {
 	return t, nil
 }
 
-var parsePrefix = regexp.MustCompile(`^template: template:(\d+): `)
+var parsePrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^template: template:(\d+): `) })
 
 // parseError takes the place out of the message of text/template, which has it
 // nowhere else.
 func parseError(err error) *TemplateError {
 	text := err.Error()
-	if m := parsePrefix.FindStringSubmatch(text); m != nil {
+	if m := parsePrefix().FindStringSubmatch(text); m != nil {
 		if line, convErr := strconv.Atoi(m[1]); convErr == nil {
 			return &TemplateError{Line: line, Reason: text[len(m[0]):]}
 		}
@@ -113,13 +114,15 @@ func (t *Template) Render(document []byte) (string, error) {
 	return out.text.String(), nil
 }
 
-var executionPrefix = regexp.MustCompile(`^template: template:(\d+):(\d+): executing "template" at .*?: `)
+var executionPrefix = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^template: template:(\d+):(\d+): executing "template" at .*?: `)
+})
 
 // executionError takes the place out of a message of text/template itself,
 // such as a range over a number that is none.
 func executionError(err error) *TemplateError {
 	text := err.Error()
-	if m := executionPrefix.FindStringSubmatch(text); m != nil {
+	if m := executionPrefix().FindStringSubmatch(text); m != nil {
 		line, lineErr := strconv.Atoi(m[1])
 		column, columnErr := strconv.Atoi(m[2])
 		if lineErr == nil && columnErr == nil {

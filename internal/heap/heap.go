@@ -1,0 +1,28 @@
+// Package heap sets when this program collects its garbage. cmd/penstock imports
+// it for that effect, and nothing else does.
+//
+// It refuses to know better than the user: where GOGC is set, it does nothing.
+// It imports nothing that is large: Go initialises a package as soon as what it
+// imports is ready, and the first collection would come while the other packages
+// are still being initialised.
+package heap
+
+import (
+	"os"
+	"runtime"
+	"runtime/debug"
+)
+
+// The first collection waits for a heap of 32 MB: most commands end before, and
+// two or three collections are a tenth of what they cost. From then on documents
+// come and go by the window, so a larger heap collects them for less; half as
+// much again as by default keeps it small.
+const first, later = 800, 150 // hundredths: of the least heap, 4 MB; of what lives
+
+func init() {
+	if os.Getenv("GOGC") != "" {
+		return
+	}
+	debug.SetGCPercent(first)
+	runtime.AddCleanup(new([32]byte), func(percent int) { debug.SetGCPercent(percent) }, later) // at the first collection
+}
