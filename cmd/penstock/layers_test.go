@@ -41,14 +41,17 @@ var layers = map[string]string{
 	"gate":                "dag internal/canon internal/fetch internal/schema internal/similar internal/text internal/weburl",
 	"internal/engine":     "dag gate internal/canon internal/completion internal/diag internal/fetch internal/host internal/lang internal/source internal/staging plugins/proto",
 
-	"plugins/sdk":       "plugins/proto",
-	"plugins/prompt":    "dag internal/canon internal/diag internal/schema plugins/proto plugins/sdk",
-	"plugins/exec":      "dag internal/canon plugins/proto plugins/sdk",
-	"plugins/echo":      "internal/canon internal/schema plugins/proto plugins/sdk",
-	"plugins/wire":      "plugins/proto plugins/sdk",
-	"plugins/openai":    "plugins/proto plugins/sdk plugins/wire",
-	"plugins/anthropic": "plugins/proto plugins/sdk",
-	"plugins/bundled":   "dag plugins/anthropic plugins/echo plugins/exec plugins/openai plugins/prompt plugins/proto plugins/sdk",
+	"plugins/sdk":           "plugins/proto",
+	"plugins/prompt":        "dag internal/canon internal/diag internal/schema plugins/proto plugins/sdk",
+	"plugins/exec":          "dag internal/canon plugins/proto plugins/sdk",
+	"plugins/echo":          "internal/canon internal/schema plugins/proto plugins/sdk",
+	"plugins/wire":          "plugins/proto plugins/sdk",
+	"plugins/wire/wiretest": "plugins/proto plugins/sdk",
+	"plugins/openai":        "plugins/sdk plugins/wire",
+	"plugins/anthropic":     "plugins/sdk plugins/wire",
+	"plugins/gemini":        "plugins/sdk plugins/wire",
+	"plugins/ollama":        "plugins/sdk plugins/wire",
+	"plugins/bundled":       "dag plugins/anthropic plugins/echo plugins/exec plugins/gemini plugins/ollama plugins/openai plugins/prompt plugins/proto plugins/sdk",
 }
 
 // foreign lists libraries that belong to few packages, each with the reason.

@@ -1,91 +1,137 @@
-// Package anthropic is the bundled provider for Anthropic's messages: its
-// description and its configuration, so that a pipeline that names it is
-// checked, planned and replayed without a key.
+// Package anthropic is the bundled provider for Anthropic's Messages API.
 //
 // plugins/bundled serves it; a pipeline names it as builtin/anthropic.
 //
-// It refuses to call: this version has no client for the wire yet, and every
-// completion is answered as unavailable, with a text that says so.
+// It refuses to ask twice: a call is one HTTP request, and what comes of it is
+// told in the words of the plugin protocol.
 package anthropic
 
 import (
 	"context"
-	"fmt"
-	"net/url"
+	"net/http"
+	"strings"
 
 	"github.com/penstock-run/penstock/plugins/sdk"
+	"github.com/penstock-run/penstock/plugins/wire"
 )
 
 // Behaviour stands in the action digest of what the provider answers: raise it
 // when the same request may get another answer.
-const Behaviour = "anthropic/1"
+const Behaviour = "anthropic/2"
+
+const (
+	base = "https://api.anthropic.com"
+
+	standardVersion = "2023-06-01"
+	noSampling      = "2026-10-21" // from here on the API takes no temperature and no top_p
+
+	standardMaxTokens = 8192
+)
 
 // Provider is the plugin, ready to be served.
 func Provider() sdk.Provider {
 	return sdk.Provider{
 		Info: sdk.ProviderInfo{
-			Name: "anthropic", Version: "1", Behaviour: Behaviour, WireVersion: "messages/1", Schema: true,
-			Config: []sdk.Field{
-				{Name: "api_key", Type: "string", Required: true, Sensitive: true, Doc: "The key. `env(\"ANTHROPIC_API_KEY\")`"},
-				{Name: "base_url", Type: "string", Default: `"https://api.anthropic.com"`, Doc: "Address of the server, without /v1."},
-				{Name: "headers", Type: "map(string)", Default: "{}", Sensitive: true, Doc: "Headers to send besides, for gateways."},
-				{Name: "temperature", Type: "number", Doc: "Sampling temperature where a stage gives none, from 0 to 1; newer models take none."},
-				{Name: "top_p", Type: "number", Doc: "Nucleus sampling where a stage gives none, from 0 to 1; newer models take none."},
-				{Name: "max_tokens", Type: "number", Default: "8192", Doc: "The longest answer where a stage gives none; the server wants one."},
-				{Name: "effort", Type: "string", Doc: "How hard the model thinks, as the server names its levels, such as \"low\"."},
-			},
+			Name: "anthropic", Version: "2", Behaviour: Behaviour, WireVersion: "messages/2", Schema: true,
+			Config: append(wire.Fields(base, "ANTHROPIC_API_KEY", true),
+				sdk.Field{Name: "version", Type: "string", Default: `"` + standardVersion + `"`, Doc: "The API's version, a date, as the header anthropic-version tells it."},
+				sdk.Field{Name: "temperature", Type: "number", Doc: "Sampling temperature where a stage gives none, from 0 to 1; versions of the API from " + noSampling + " on take none."},
+				sdk.Field{Name: "top_p", Type: "number", Doc: "Nucleus sampling where a stage gives none, from 0 to 1; versions of the API from " + noSampling + " on take none."},
+				sdk.Field{Name: "max_tokens", Type: "number", Default: "8192", Doc: "The longest answer, thoughts among it, where a stage gives none; the server wants one."},
+				sdk.Field{Name: "effort", Type: "string", Doc: "How hard the model thinks, as the server names its levels, such as \"low\"."},
+				sdk.Field{Name: "thinking", Type: "string", Doc: "Whether the model thinks first: \"adaptive\" or \"disabled\"."},
+				sdk.Field{Name: "schema", Type: "string", Default: `"auto"`, Doc: "How the schema of the answer is sent: \"native\", \"tool\" (a tool that must be called, for models before structured outputs) or \"none\"; \"auto\" goes by the model."},
+			),
 		},
 		Configure: func(_ context.Context, c sdk.ProviderConfig) (sdk.Completer, error) {
-			if err := check(c); err != nil {
+			b, err := configure(c)
+			if err != nil {
 				return nil, err
 			}
-			return func(context.Context, *sdk.CompletionRequest) (*sdk.CompletionReply, error) {
-				return nil, sdk.Unavailable("builtin/anthropic cannot call a server in this version: replay a cassette, or use builtin/echo or a provider plugin of your own")
+			return func(ctx context.Context, r *sdk.CompletionRequest) (*sdk.CompletionReply, error) {
+				call, err := b.call(r)
+				if err != nil {
+					return nil, err
+				}
+				return b.server.Ask(ctx, call)
 			}, nil
 		},
+		Model: model,
 	}
 }
 
 type config struct {
-	APIKey      *string           `json:"api_key"`
-	BaseURL     *string           `json:"base_url"`
-	Headers     map[string]string `json:"headers"`
-	Temperature *float64          `json:"temperature"`
-	TopP        *float64          `json:"top_p"`
-	MaxTokens   *float64          `json:"max_tokens"`
-	Effort      *string           `json:"effort"`
+	wire.Settings
+	wire.Defaults
+	Version  *string `json:"version"`
+	Effort   *string `json:"effort"`
+	Thinking *string `json:"thinking"`
+	Schema   *string `json:"schema"`
 }
 
-func check(c sdk.ProviderConfig) error {
-	var conf config
-	if err := c.Into(&conf); err != nil {
-		return err
+// block is one provider block, ready to call.
+type block struct {
+	config
+	model  string
+	server *wire.Server
+}
+
+func configure(c sdk.ProviderConfig) (*block, error) {
+	b := &block{model: c.Model}
+	if err := c.Into(&b.config); err != nil {
+		return nil, err
 	}
-	var diags sdk.Diagnostics
-	complain := func(attribute, summary, format string, args ...any) {
-		diags = append(diags, sdk.Diagnostic{Summary: summary, Detail: fmt.Sprintf(format, args...), Path: []string{attribute}})
+	var check wire.Check
+	header := http.Header{"Anthropic-Version": {b.version()}}
+	if key := b.Key(&check); key != "" {
+		header.Set("X-Api-Key", key)
+	} else {
+		check.Complain("api_key", "The key is missing", "Set it, as in api_key = env(\"ANTHROPIC_API_KEY\"), or to any text for a server of your own that wants none.")
 	}
-	if conf.BaseURL != nil {
-		if u, err := url.Parse(*conf.BaseURL); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
-			complain("base_url", "Not an address", "%q is not the address of a server; write one like \"https://api.anthropic.com\".", *conf.BaseURL)
+	b.server = b.Server(&check, base, header)
+	b.Defaults.Check(&check, 1)
+	check.OneOf("thinking", b.Thinking, "adaptive", "disabled")
+	check.OneOf("schema", b.Schema, "auto", "native", "tool", "none")
+	check.Model(c.Model, "claude-sonnet-4-5")
+	if err := check.Err(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (c *config) version() string {
+	if c.Version == nil {
+		return standardVersion
+	}
+	return *c.Version
+}
+
+// byTool are prefixes of the names of models that have no structured outputs: a
+// tool that must be called takes their place.
+var byTool = []string{"claude-3", "claude-2", "claude-instant", "claude-opus-4-0", "claude-opus-4-2", "claude-sonnet-4-0", "claude-sonnet-4-2"}
+
+// schemaMode is how a schema is sent to a model: "native", "tool" or "none".
+func (c *config) schemaMode(model string) string {
+	if c.Schema != nil && *c.Schema != "auto" {
+		return *c.Schema
+	}
+	for _, prefix := range byTool {
+		if strings.HasPrefix(model, prefix) {
+			return "tool"
 		}
 	}
-	for _, share := range []struct {
-		name  string
-		value *float64
-	}{{"temperature", conf.Temperature}, {"top_p", conf.TopP}} {
-		if v := share.value; v != nil && (*v < 0 || *v > 1) {
-			complain(share.name, "The number is out of range", "%s is a number from 0 to 1, not %v.", share.name, *v)
-		}
+	return "native"
+}
+
+// model is what a model can do under a configuration.
+func model(_ string, document []byte) sdk.Model {
+	var c config
+	if (sdk.ProviderConfig{JSON: document}).Into(&c) != nil {
+		return sdk.Model{}
 	}
-	if n := conf.MaxTokens; n != nil && (*n < 1 || *n != float64(int64(*n))) {
-		complain("max_tokens", "The number is out of range", "max_tokens is a whole number from 1, not %v.", *n)
+	m := sdk.Model{Known: true, Takes: []string{"schema", "stop"}}
+	if c.version() < noSampling {
+		m.Takes = append(m.Takes, "temperature", "top_p")
 	}
-	if c.Model == "" {
-		diags = append(diags, sdk.Diagnostic{Summary: "The model is missing", Detail: `Name one in the provider block, as in model = "claude-sonnet-5".`})
-	}
-	if len(diags) > 0 {
-		return diags
-	}
-	return nil
+	return m
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/penstock-run/penstock/plugins/anthropic"
 	"github.com/penstock-run/penstock/plugins/echo"
 	"github.com/penstock-run/penstock/plugins/exec"
+	"github.com/penstock-run/penstock/plugins/gemini"
+	"github.com/penstock-run/penstock/plugins/ollama"
 	"github.com/penstock-run/penstock/plugins/openai"
 	"github.com/penstock-run/penstock/plugins/prompt"
 	"github.com/penstock-run/penstock/plugins/sdk"
@@ -34,6 +36,8 @@ var plugins = map[string]plugin{
 	"anthropic": {provider: anthropic.Provider},
 	"echo":      {provider: echo.Provider},
 	"exec":      {stage: exec.Stage},
+	"gemini":    {provider: gemini.Provider},
+	"ollama":    {provider: ollama.Provider},
 	"openai":    {provider: openai.Provider},
 	"prompt":    {stage: prompt.Stage, calls: prompt.CallsPerVisit},
 }

@@ -41,13 +41,13 @@ func described(config []*proto.ConfigField) []dag.ConfigField {
 }
 
 func TestNames(t *testing.T) {
-	if diff := cmp.Diff([]string{"anthropic", "echo", "exec", "openai", "prompt"}, Names()); diff != "" {
+	if diff := cmp.Diff([]string{"anthropic", "echo", "exec", "gemini", "ollama", "openai", "prompt"}, Names()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
 func TestInfo(t *testing.T) {
-	kinds := map[string]string{"anthropic": "provider", "echo": "provider", "exec": "stage", "openai": "provider", "prompt": "stage"}
+	kinds := map[string]string{"anthropic": "provider", "echo": "provider", "exec": "stage", "gemini": "provider", "ollama": "provider", "openai": "provider", "prompt": "stage"}
 	version := regexp.MustCompile(`^[a-z]+/[1-9][0-9]*$`)
 	for _, name := range Names() {
 		info, ok := Info(name)
@@ -83,7 +83,7 @@ func TestInfo(t *testing.T) {
 func TestServeOfAnUnknownName(t *testing.T) {
 	err := Serve("promt")
 	var e *dag.Error
-	if !errors.As(err, &e) || e.Kind != dag.KindConfig || err.Error() != "serve plugin promt: no bundled plugin has this name" || e.Hint != "the bundled plugins are anthropic, echo, exec, openai, prompt" {
+	if !errors.As(err, &e) || e.Kind != dag.KindConfig || err.Error() != "serve plugin promt: no bundled plugin has this name" || e.Hint != "the bundled plugins are anthropic, echo, exec, gemini, ollama, openai, prompt" {
 		t.Errorf("got %v, hint %q", err, e.Hint)
 	}
 }

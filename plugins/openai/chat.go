@@ -2,16 +2,14 @@ package openai
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/penstock-run/penstock/plugins/sdk"
 	"github.com/penstock-run/penstock/plugins/wire"
 )
 
 // chat is the request in the words of chat completions.
-func (b *block) chat(r *sdk.CompletionRequest) (*call, error) {
+func (b *block) chat(r *sdk.CompletionRequest) (*wire.Call, error) {
 	var messages []map[string]string
 	if r.System != "" {
 		messages = append(messages, map[string]string{"role": *b.dialect.System, "content": r.System})
@@ -20,19 +18,17 @@ func (b *block) chat(r *sdk.CompletionRequest) (*call, error) {
 		messages = append(messages, map[string]string{"role": m.Role, "content": wire.Text(m)})
 	}
 	request := map[string]any{"model": b.model, "messages": messages}
-	temperature, topP, maxTokens := b.sampling(r)
-	set(request, "temperature", temperature)
-	set(request, "top_p", topP)
-	set(request, *b.dialect.MaxTokens, maxTokens)
-	set(request, "reasoning_effort", b.Effort)
-	if s := r.GetSampling(); s != nil {
-		if s.Seed != nil && !*b.dialect.Seed {
-			return nil, sdk.InvalidRequest("the stage gives a seed, which the dialect of this server does not take (dialect { seed = false })")
-		}
-		set(request, "seed", s.Seed)
-		if len(s.Stop) > 0 {
-			request["stop"] = s.Stop
-		}
+	s := b.Sampling(r)
+	wire.Set(request, "temperature", s.Temperature)
+	wire.Set(request, "top_p", s.TopP)
+	wire.Set(request, *b.dialect.MaxTokens, s.MaxTokens)
+	wire.Set(request, "reasoning_effort", b.Effort)
+	if s.Seed != nil && !*b.dialect.Seed {
+		return nil, sdk.InvalidRequest("the stage gives a seed, which the dialect of this server does not take (dialect { seed = false })")
+	}
+	wire.Set(request, "seed", s.Seed)
+	if len(s.Stop) > 0 {
+		request["stop"] = s.Stop
 	}
 	schema := b.dialect.schema(r.Schema)
 	switch format := schema.format(); {
@@ -48,7 +44,7 @@ func (b *block) chat(r *sdk.CompletionRequest) (*call, error) {
 		}
 	}
 	b.dialect.add(request)
-	return &call{path: "/chat/completions", request: request, schema: schema, read: readChat}, nil
+	return &wire.Call{Path: "/chat/completions", Request: request, Notes: schema.notes, Read: readChat}, nil
 }
 
 // chatJSON is an answer, whole or one piece of it.
@@ -96,7 +92,6 @@ type chatAnswer struct {
 	wire.Gathered
 	id, model, refusal, finish string
 	usage                      json.RawMessage
-	flooded                    bool
 }
 
 func readChat(answer *wire.Answer) (*sdk.CompletionReply, error) {
@@ -107,7 +102,7 @@ func readChat(answer *wire.Answer) (*sdk.CompletionReply, error) {
 			return nil, err
 		}
 		a.Keep(body)
-		if err := a.take(answer.Header, body); err != nil {
+		if err := a.take(answer, body); err != nil {
 			return nil, err
 		}
 		return a.reply()
@@ -122,34 +117,34 @@ func readChat(answer *wire.Answer) (*sdk.CompletionReply, error) {
 			break
 		}
 		before := len(a.Text())
-		if err := a.take(answer.Header, event.Data); err != nil {
+		if err := a.take(answer, event.Data); err != nil {
 			return nil, err
 		}
-		if a.flooded {
+		if a.Flooded() {
 			break
 		}
 		if len(a.Text()) == before {
 			a.Keep(event.Data)
 		}
 	}
-	if !marked && a.finish == "" && !a.flooded {
+	if !marked && a.finish == "" && !a.Flooded() {
 		return nil, wire.Unfinished(len(a.Text()))
 	}
 	return a.reply()
 }
 
 // take takes a whole answer or a piece of one.
-func (a *chatAnswer) take(header http.Header, body []byte) error {
+func (a *chatAnswer) take(answer *wire.Answer, body []byte) error {
 	var c chatJSON
 	if err := json.Unmarshal(body, &c); err != nil {
 		return wire.Garbled(body)
 	}
-	if len(c.Error) > 0 && string(c.Error) != "null" {
+	if wire.Has(c.Error) {
 		complaint, _ := wire.ReadComplaint(body)
-		return complaint.Err(http.StatusOK, header, time.Now())
+		return answer.Complain(complaint)
 	}
 	a.id, a.model = either(c.ID, a.id), either(c.Model, a.model)
-	if len(c.Usage) > 0 && string(c.Usage) != "null" {
+	if wire.Has(c.Usage) {
 		a.usage = c.Usage
 	}
 	if len(c.Choices) == 0 {
@@ -158,14 +153,12 @@ func (a *chatAnswer) take(header http.Header, body []byte) error {
 	choice := c.Choices[0]
 	a.finish = either(choice.FinishReason, a.finish)
 	a.refusal += choice.Message.Refusal + choice.Delta.Refusal
-	if !a.Add(choice.Message.text() + choice.Delta.text()) {
-		a.flooded = true
-	}
+	a.Add(choice.Message.text() + choice.Delta.text())
 	return nil
 }
 
 func (a *chatAnswer) reply() (*sdk.CompletionReply, error) {
-	if a.finish == "" && !a.flooded {
+	if a.finish == "" && !a.Flooded() {
 		return nil, sdk.Unavailable("the server's answer has no choice with a finish_reason: it is no chat completion")
 	}
 	reply := a.Reply(finishReason(a.finish))
@@ -204,8 +197,11 @@ func chatUsage(raw json.RawMessage) (*sdk.Usage, []string) {
 	if err := json.Unmarshal(raw, &u); err != nil {
 		return nil, []string{"the server's usage cannot be read: " + wire.OneLine(string(raw))}
 	}
+	if u.In.Cached == 0 {
+		u.In.Cached = u.Hit
+	}
 	return wire.Usage(&sdk.Usage{
-		Input: u.Prompt, CachedInput: max(u.In.Cached, u.Hit), CacheWrite: u.In.Write, Output: u.Completion, Reasoning: u.Out.Reasoning,
+		Input: u.Prompt, CachedInput: u.In.Cached, CacheWrite: u.In.Write, Output: u.Completion, Reasoning: u.Out.Reasoning,
 	}, raw)
 }
 

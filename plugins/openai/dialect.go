@@ -91,7 +91,6 @@ func (d *dialect) add(request map[string]any) {
 // wireSchema is the schema as the server gets it.
 type wireSchema struct {
 	mode  string // "strict", "loose", "json_object" or "none"; empty: none was asked for
-	sent  []byte // where it is not the one asked for
 	full  json.RawMessage
 	notes []string
 }

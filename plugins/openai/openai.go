@@ -10,7 +10,6 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 
@@ -53,11 +52,9 @@ func Provider() sdk.Provider {
 
 type config struct {
 	wire.Settings
-	Temperature *float64 `json:"temperature"`
-	TopP        *float64 `json:"top_p"`
-	MaxTokens   *float64 `json:"max_tokens"`
-	Effort      *string  `json:"reasoning_effort"`
-	Dialect     *dialect `json:"dialect"`
+	wire.Defaults
+	Effort  *string  `json:"reasoning_effort"`
+	Dialect *dialect `json:"dialect"`
 }
 
 // block is one provider block, ready to call.
@@ -83,9 +80,7 @@ func configure(c sdk.ProviderConfig) (*block, error) {
 		header.Set(b.dialect.authHeader(), key)
 	}
 	b.server = b.Server(&check, officialBase, header)
-	check.Between("temperature", b.Temperature, 0, 2)
-	check.Between("top_p", b.TopP, 0, 1)
-	check.Whole("max_tokens", b.MaxTokens, 1)
+	b.Defaults.Check(&check, 2)
 	check.Model(c.Model, "gpt-5-mini")
 	if err := check.Err(); err != nil {
 		return nil, err
@@ -108,64 +103,9 @@ func (b *block) complete(ctx context.Context, r *sdk.CompletionRequest) (*sdk.Co
 	if b.dialect.responses() {
 		speak = b.responses
 	}
-	api, err := speak(r)
+	call, err := speak(r)
 	if err != nil {
 		return nil, err
 	}
-	document, err := json.Marshal(api.request)
-	if err != nil {
-		return nil, sdk.InvalidRequest("the request cannot be written as JSON: %v", err)
-	}
-	answer, err := b.server.Post(ctx, api.path, document)
-	if err != nil {
-		return nil, err
-	}
-	defer answer.Close()
-	reply, err := api.read(answer)
-	if err != nil {
-		return nil, err
-	}
-	if reply.RequestId == "" {
-		reply.RequestId = answer.RequestID()
-	}
-	reply.WireSchema = api.schema.sent
-	reply.Notes = append(api.schema.notes, reply.Notes...)
-	return reply, nil
-}
-
-// call is one request in the words of one of the APIs.
-type call struct {
-	path    string
-	request map[string]any
-	schema  wireSchema
-	read    func(*wire.Answer) (*sdk.CompletionReply, error)
-}
-
-// sampling fills in what the stage leaves to the provider block.
-func (b *block) sampling(r *sdk.CompletionRequest) (temperature, topP *float64, maxTokens *int64) {
-	s := r.GetSampling()
-	temperature, topP, maxTokens = b.Temperature, b.TopP, nil
-	if b.MaxTokens != nil {
-		n := int64(*b.MaxTokens)
-		maxTokens = &n
-	}
-	if s != nil {
-		if s.Temperature != nil {
-			temperature = s.Temperature
-		}
-		if s.TopP != nil {
-			topP = s.TopP
-		}
-		if s.MaxTokens != nil {
-			maxTokens = s.MaxTokens
-		}
-	}
-	return temperature, topP, maxTokens
-}
-
-// set sets a member where there is a value for it.
-func set[T any](request map[string]any, name string, value *T) {
-	if value != nil {
-		request[name] = *value
-	}
+	return b.server.Ask(ctx, call)
 }

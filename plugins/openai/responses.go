@@ -2,16 +2,14 @@ package openai
 
 import (
 	"encoding/json"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/penstock-run/penstock/plugins/sdk"
 	"github.com/penstock-run/penstock/plugins/wire"
 )
 
 // responses is the request in the words of the responses API.
-func (b *block) responses(r *sdk.CompletionRequest) (*call, error) {
+func (b *block) responses(r *sdk.CompletionRequest) (*wire.Call, error) {
 	var input []map[string]any
 	for _, m := range r.Messages {
 		kind := "input_text"
@@ -24,14 +22,14 @@ func (b *block) responses(r *sdk.CompletionRequest) (*call, error) {
 	if r.System != "" {
 		request["instructions"] = r.System
 	}
-	temperature, topP, maxTokens := b.sampling(r)
-	set(request, "temperature", temperature)
-	set(request, "top_p", topP)
-	set(request, "max_output_tokens", maxTokens)
+	s := b.Sampling(r)
+	wire.Set(request, "temperature", s.Temperature)
+	wire.Set(request, "top_p", s.TopP)
+	wire.Set(request, "max_output_tokens", s.MaxTokens)
 	if b.Effort != nil {
 		request["reasoning"] = map[string]any{"effort": *b.Effort}
 	}
-	if s := r.GetSampling(); s != nil && (s.Seed != nil || len(s.Stop) > 0) {
+	if s.Seed != nil || len(s.Stop) > 0 {
 		return nil, sdk.InvalidRequest("the responses API takes neither seed nor stop; remove them from the stage, or write dialect { api = \"chat\" }")
 	}
 	schema := b.dialect.schema(r.Schema)
@@ -46,7 +44,7 @@ func (b *block) responses(r *sdk.CompletionRequest) (*call, error) {
 		request["stream"] = true
 	}
 	b.dialect.add(request)
-	return &call{path: "/responses", request: request, schema: schema, read: readResponse}, nil
+	return &wire.Call{Path: "/responses", Request: request, Notes: schema.notes, Read: readResponse}, nil
 }
 
 type responseJSON struct {
@@ -74,7 +72,7 @@ func readResponse(answer *wire.Answer) (*sdk.CompletionReply, error) {
 		if err != nil {
 			return nil, err
 		}
-		return wholeResponse(answer.Header, body)
+		return wholeResponse(answer, body)
 	}
 	var g wire.Gathered // of the pieces only how much came, and whether it is worth waiting for
 	for event, err := range wire.Events(answer) {
@@ -91,9 +89,9 @@ func readResponse(answer *wire.Answer) (*sdk.CompletionReply, error) {
 		}
 		switch e.Type {
 		case "response.completed", "response.incomplete", "response.failed", "response.cancelled":
-			return wholeResponse(answer.Header, e.Response)
+			return wholeResponse(answer, e.Response)
 		case "error":
-			return nil, eventError(answer.Header, event.Data)
+			return nil, eventError(answer, event.Data)
 		case "response.output_text.delta":
 			var piece string
 			if json.Unmarshal(e.Delta, &piece) != nil {
@@ -109,7 +107,7 @@ func readResponse(answer *wire.Answer) (*sdk.CompletionReply, error) {
 
 // eventError is an error in the middle of a stream: its members stand in the
 // event itself, or in one of its own.
-func eventError(header http.Header, data []byte) error {
+func eventError(answer *wire.Answer, data []byte) error {
 	complaint, ok := wire.ReadComplaint(data)
 	if !ok || complaint.Code == "" && complaint.Kind == "" {
 		inner, _ := json.Marshal(map[string]json.RawMessage{"error": data})
@@ -120,17 +118,17 @@ func eventError(header http.Header, data []byte) error {
 	if complaint.Kind == "error" {
 		complaint.Kind = ""
 	}
-	return complaint.Err(http.StatusOK, header, time.Now())
+	return answer.Complain(complaint)
 }
 
-func wholeResponse(header http.Header, body []byte) (*sdk.CompletionReply, error) {
+func wholeResponse(answer *wire.Answer, body []byte) (*sdk.CompletionReply, error) {
 	var r responseJSON
 	if json.Unmarshal(body, &r) != nil {
 		return nil, wire.Garbled(body)
 	}
-	if len(r.Error) > 0 && string(r.Error) != "null" {
+	if wire.Has(r.Error) {
 		complaint, _ := wire.ReadComplaint(body)
-		return nil, complaint.Err(http.StatusOK, header, time.Now())
+		return nil, answer.Complain(complaint)
 	}
 	var g wire.Gathered
 	g.Keep(body)
@@ -154,7 +152,7 @@ func wholeResponse(header http.Header, body []byte) (*sdk.CompletionReply, error
 	}
 	reply := g.Reply(finish)
 	reply.Model, reply.RequestId, reply.Refusal = r.Model, r.ID, refusal.String()
-	if len(r.Usage) > 0 && string(r.Usage) != "null" {
+	if wire.Has(r.Usage) {
 		usage, notes := responseUsage(r.Usage)
 		reply.Usage, reply.Notes = usage, append(reply.Notes, notes...)
 	}

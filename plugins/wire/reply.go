@@ -34,7 +34,7 @@ func (g *Gathered) Add(piece string) bool {
 	} else {
 		g.blank = len(piece) - len(kept)
 	}
-	return g.blank <= mostBlank
+	return !g.Flooded()
 }
 
 // Keep keeps what the server sent besides pieces of the text, as it was sent.
@@ -52,11 +52,14 @@ func (g *Gathered) Keep(raw []byte) {
 // Text is what came so far.
 func (g *Gathered) Text() string { return g.text.String() }
 
+// Flooded tells that white space came and nothing else.
+func (g *Gathered) Flooded() bool { return g.blank > mostBlank }
+
 // Reply is the answer: its text, what the server said besides, and a note of
 // what was left out of that.
 func (g *Gathered) Reply(finish string) *sdk.CompletionReply {
 	reply := &sdk.CompletionReply{Text: g.Text(), FinishReason: finish, Raw: g.raw.Bytes()}
-	if g.blank > mostBlank {
+	if g.Flooded() {
 		reply.FinishReason = "length"
 		reply.Notes = append(reply.Notes, fmt.Sprintf("the model wrote nothing but white space from byte %d on, and was left", g.text.Len()-g.blank))
 	}
@@ -88,16 +91,6 @@ func Usage(u *sdk.Usage, raw json.RawMessage) (*sdk.Usage, []string) {
 	bound("input written to the cache", &u.CacheWrite, u.Input-u.CachedInput, "input that was not cached")
 	bound("reasoning", &u.Reasoning, u.Output, "output")
 	return u, notes
-}
-
-// Text is what a message says, its parts one after the other.
-func Text(m *sdk.Message) string {
-	parts := m.GetParts()
-	texts := make([]string, len(parts))
-	for i, p := range parts {
-		texts[i] = p.GetText()
-	}
-	return strings.Join(texts, "\n")
 }
 
 // Unfinished is a stream that ended without its end mark, after so many bytes of

@@ -12,7 +12,9 @@ import (
 // the schema that it is sent; the answer is validated against the whole one all
 // the same, by whoever asked.
 type Subset struct {
+	Only    []string // keywords that the server takes; nil: all
 	Without []string // keywords that the server refuses
+	Enum    bool     // const is written as an enum of one
 	Closed  bool     // an object must say additionalProperties: false
 	AnyOf   bool     // oneOf is written as anyOf
 }
@@ -62,7 +64,12 @@ func (w *weakening) schema(node any) any {
 	}
 	out := make(map[string]any, len(object))
 	for keyword, value := range object {
-		if slices.Contains(w.subset.Without, keyword) {
+		if w.subset.Enum && keyword == "const" && object["enum"] == nil {
+			w.changed("enum for const")
+			out["enum"] = []any{value}
+			continue
+		}
+		if slices.Contains(w.subset.Without, keyword) || w.subset.Only != nil && !slices.Contains(w.subset.Only, keyword) {
 			w.changed("without %s", keyword)
 			continue
 		}

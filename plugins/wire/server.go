@@ -46,9 +46,10 @@ func NewServer(base string, header http.Header, stall time.Duration) *Server {
 
 // Answer is a server's answer with a status of success. Close it.
 type Answer struct {
-	Header http.Header
+	header http.Header
 	body   io.Reader
 	close  func()
+	now    func() time.Time
 }
 
 // Read reads the body. Its errors are *sdk.ProviderError but for io.EOF.
@@ -57,9 +58,10 @@ func (a *Answer) Read(p []byte) (int, error) { return a.body.Read(p) }
 // Close lets go of the connection.
 func (a *Answer) Close() { a.close() }
 
-// RequestID is the server's own name of the call; empty where it gives none.
-func (a *Answer) RequestID() string { return requestID(a.Header) }
+// Complain is what an error inside an answer means.
+func (a *Answer) Complain(c Complaint) error { return c.Err(http.StatusOK, a.header, a.now()) }
 
+// requestID is the server's own name of a call; empty where it gives none.
 func requestID(h http.Header) string {
 	for _, name := range []string{"Request-Id", "X-Request-Id", "X-Goog-Request-Id"} {
 		if id := h.Get(name); id != "" {
@@ -93,7 +95,7 @@ func (s *Server) Post(ctx context.Context, path string, document []byte) (*Answe
 	}
 	watch.reset()
 	body := &body{server: s, ctx: watched, watch: watch, from: response.Body}
-	answer := &Answer{Header: response.Header, body: body, close: func() { response.Body.Close(); watch.end() }}
+	answer := &Answer{header: response.Header, body: body, now: s.now, close: func() { response.Body.Close(); watch.end() }}
 	if response.StatusCode >= 200 && response.StatusCode < 300 {
 		return answer, nil
 	}

@@ -19,7 +19,7 @@ type Event struct {
 // Streams tells whether the answer is a stream of events. A server that was
 // asked for one may answer in one piece.
 func (a *Answer) Streams() bool {
-	kind, _, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
+	kind, _, err := mime.ParseMediaType(a.header.Get("Content-Type"))
 	return err == nil && (kind == "text/event-stream" || kind == "application/x-ndjson")
 }
 
