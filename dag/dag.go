@@ -159,7 +159,11 @@ type Limits struct {
 }
 
 // Price is in US dollars for a million tokens.
-type Price struct{ Input, CachedInput, Output float64 }
+type Price struct {
+	Input       float64 `json:"input,case:ignore"`        // of tokens that are read
+	CachedInput float64 `json:"cached_input,case:ignore"` // of those of them that the server had kept
+	Output      float64 `json:"output,case:ignore"`       // of tokens that are written
+}
 
 // Source is where items come from.
 type Source struct {

@@ -18,13 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-run/penstock/dag"
-	"github.com/penstock-run/penstock/gate"
-	"github.com/penstock-run/penstock/internal/diag"
-	"github.com/penstock-run/penstock/internal/draw"
-	"github.com/penstock-run/penstock/internal/engine"
-	"github.com/penstock-run/penstock/internal/lang"
 	"github.com/penstock-run/penstock/internal/lang/expr"
-	"github.com/penstock-run/penstock/internal/staging"
 	"github.com/penstock-run/penstock/plugins/bundled"
 )
 
@@ -142,6 +136,7 @@ func TestTables(t *testing.T) {
 		{"language.md", "functions", functionRows},
 		{"gate.md", "checks", checkRows},
 		{"protocol.md", "plugins", pluginRows},
+		{"json.md", "schemas", schemaRows},
 	} {
 		path := filepath.Join(root(t), "docs", table.file)
 		text := readDoc(t, table.file)
@@ -228,6 +223,19 @@ func checkRows() string {
 	return text
 }
 
+func schemaRows() string {
+	text := "| command | document | version | schema |\n| --- | --- | --- | --- |\n"
+	for _, d := range documents {
+		command := "every command"
+		if d.command != "" {
+			command = "`penstock " + d.command + "`"
+		}
+		file := d.name + ".schema.json"
+		text += fmt.Sprintf("| %s | %s | %d | [%s](schemas/%s) |\n", command, d.when, d.version, file, file)
+	}
+	return text
+}
+
 func pluginRows() string {
 	text := ""
 	for _, name := range bundled.Names() {
@@ -277,8 +285,8 @@ func TestJSONIsDocumented(t *testing.T) {
 		}
 	}
 	members := map[string]bool{}
-	for _, shape := range []any{engine.Tally{}, engine.Problem{}, engine.Planned{}, engine.PlanFile{}, lang.RouteTable{}, engine.Member{}, staging.Run{}, diag.Report{}, dag.Seen{}, gate.Report{}, gate.Breaker{}, draw.Picture{}, dag.Changes{}, engine.Stale{}, engine.PluginRow{}, engine.LockReport{}, engine.ItemWhy{}, engine.VisitWhy{}, engine.VisitFacts{}, engine.CheckWhy{}, engine.NotRun{}} {
-		collectMembers(reflect.TypeOf(shape), members)
+	for _, shape := range append(documents, document{shape: dag.Seen{}}) {
+		collectMembers(shape.shapeOf(), members)
 	}
 	if len(members) < 80 {
 		t.Errorf("only %d members were found", len(members))

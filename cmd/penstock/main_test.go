@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write what is printed into scripts and 
 // processes: the command, and the plugins that it starts.
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){
-		"penstock":      func() { ownNames(); os.Exit(Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+		"penstock":      func() { ownNames(); os.Exit(judged(os.Args[1:])) },
 		"trivia-models": func() { serveModels(os.Args[1]) },
 		"shout":         serveShout,
 	})
@@ -30,6 +30,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var webs sites
+	schemas := newSchemasSeen(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -37,6 +38,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("REPO", root)
+			env.Setenv(schemasSeen, schemas)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
