@@ -38,7 +38,7 @@ func (e *engine) settle(f *family) {
 	record := &f.record
 	record.Key, record.Source, record.ItemKey, record.Run = f.key, f.source, f.members[0].key, e.runID
 	if first := f.members[0]; first.t != nil {
-		record.Intake = f.intake
+		record.Intake, record.Origin = f.intake, first.t.Trail().Origin
 	}
 	for _, m := range f.members {
 		record.Ends[endIndex(m.end)]++

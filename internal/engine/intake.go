@@ -93,7 +93,7 @@ func (e *engine) take1(record *source.Record) error {
 		return nil
 	}
 	intake := e.intakeKey(record, raw)
-	if e.planning != nil && e.planKnown(record, intake, raw) {
+	if e.planning != nil && e.planKnown(intake, raw) {
 		return nil
 	}
 	c := &candidateItem{source: record.Source, place: record.Place(), digest: raw, key: key, intake: intake, seq: i.seq}

@@ -32,7 +32,6 @@ type Planned struct {
 	told    map[dag.Digest]*told       // what earlier recipes told
 	recipes []dag.Digest               // of the store, once they were asked for
 	tripped bool                       // a bucket's breaker is open
-	oneKey  bool                       // no two items can be the same document
 }
 
 // PlanState is what a plan says of a visit.
@@ -147,7 +146,6 @@ func newPlanned(g *dag.Graph, how looking) *Planned {
 	p := &Planned{
 		how: how, byStage: map[*dag.Stage]*StagePlan{}, barred: map[*dag.Stage]string{}, missing: map[*dag.Stage]int{},
 		actions: map[dag.Digest]*dag.Stage{}, reasons: map[*dag.Stage]*reasonBook{}, told: map[dag.Digest]*told{},
-		oneKey: len(g.Sources) == 1 && g.Sources[0].Key != nil,
 	}
 	p.Stages = make([]StagePlan, len(g.Stages))
 	for i, s := range g.Stages {

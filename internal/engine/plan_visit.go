@@ -1,12 +1,9 @@
 package engine
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/penstock-run/penstock/dag"
-	"github.com/penstock-run/penstock/internal/canon"
-	"github.com/penstock-run/penstock/internal/source"
 )
 
 // gateName stands for the gate where a plan lists what an item meets.
@@ -125,28 +122,15 @@ func (e *engine) planStart(it *item, bucket string) (over bool) {
 // planKnown plans an item whose first visit is sure to be made, without reading
 // it: its record was taken in before, and no action of the first stage's recipe
 // was ever made.
-func (e *engine) planKnown(record *source.Record, intake, raw dag.Digest) bool {
+func (e *engine) planKnown(intake, raw dag.Digest) bool {
 	p, first := e.planning, e.Graph.First
 	if first.Plugin == nil || first.MayChange != nil || first.Input != nil || e.recipes[first.Index].made ||
 		p.how.whole || p.tripped || p.barred[first] != "" || p.reasons[first].asked < p.how.visits {
 		return false
 	}
-	hash, ok := e.store.TakenIn(intake)
-	if !ok {
+	hash, input, ok := e.store.TakenIn(intake)
+	if !ok || input.IsZero() {
 		return false
-	}
-	var input dag.Digest
-	if !p.oneKey { // else equal documents have equal keys, and the second is skipped
-		doc, err := record.Document()
-		if err == nil {
-			doc, err = canon.Canonical(e.scratch[:0], doc)
-		}
-		if err != nil {
-			return false
-		}
-		if e.scratch, input = doc, raw; !bytes.Equal(doc, record.Raw) {
-			input = dag.Sum(doc)
-		}
 	}
 	if e.intake.seen != nil {
 		switch e.known(hash, raw) {
@@ -160,14 +144,11 @@ func (e *engine) planKnown(record *source.Record, intake, raw dag.Digest) bool {
 	e.tally.TakenIn++
 	p.missing[first]++
 	for sample := range max(1, first.Samples) {
-		if !p.oneKey {
-			action := dag.ActionDigest(e.recipes[first.Index].digest, input, sample)
-			if p.actions[action] != nil {
-				continue
-			}
+		action := dag.ActionDigest(e.recipes[first.Index].digest, input, sample)
+		if p.actions[action] == nil { // else an equal document came before
 			p.actions[action] = first
+			p.byStage[first].Run++
 		}
-		p.byStage[first].Run++
 	}
 	return true
 }

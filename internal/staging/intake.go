@@ -10,14 +10,15 @@ import (
 // changed pipeline asks, so it is made by the first question, from the log.
 type intakeIndex struct {
 	table  table // intake → offset in known, plus 1
-	known  arena // intake, hash of the item's key, position of the trail in the log
+	known  arena // intake, hash of the item's key, position of the trail in the log, origin
 	loaded bool
 }
 
 // TakenIn reports whether the very same record of the very same source was taken
-// in by an earlier run, and not refused, and gives the hash of the item's key.
-// What is recorded after the first question is not found.
-func (s *Store) TakenIn(intake dag.Digest) (keyHash uint64, ok bool) {
+// in by an earlier run, and not refused, and gives the hash of the item's key and
+// the digest of its document, zero where that was not recorded. What is recorded
+// after the first question is not found.
+func (s *Store) TakenIn(intake dag.Digest) (keyHash uint64, origin dag.Digest, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	x := &s.intakes
@@ -27,10 +28,10 @@ func (s *Store) TakenIn(intake dag.Digest) (keyHash uint64, ok bool) {
 	hash := hash32(intake)
 	for c := x.table.first(hash); c.pos != 0; c = x.table.next(hash, c) {
 		if b := x.known.at(int(c.pos - 1)); dag.Digest(b) == intake {
-			return binary.LittleEndian.Uint64(b[len(intake):]), true
+			return binary.LittleEndian.Uint64(b[len(intake):]), dag.Digest(b[len(intake)+16:]), true
 		}
 	}
-	return 0, false
+	return 0, dag.Digest{}, false
 }
 
 // TrailOfIntake gives the latest trail of the very same record of the very same
@@ -62,6 +63,7 @@ func (x *intakeIndex) load(trails *trailIndex) {
 	if trails.log.load() != nil || trails.log.f == nil {
 		return
 	}
+	x.table.reserve(trails.byKey.used)
 	var b []byte
 	_, _ = trails.log.read(logHead, trails.log.known, func(kind byte, payload []byte, at int64) {
 		n := headLen(payload)
@@ -76,8 +78,10 @@ func (x *intakeIndex) load(trails *trailIndex) {
 		if r.short || intake.IsZero() {
 			return
 		}
+		r.take(r.count()) // body
+		origin := r.digest()
 		b = binary.LittleEndian.AppendUint64(append(b[:0], intake[:]...), KeyHash(string(key)))
-		b = binary.LittleEndian.AppendUint64(b, uint64(at))
+		b = append(binary.LittleEndian.AppendUint64(b, uint64(at)), origin[:]...)
 		x.table.add(hash32(intake), uint64(x.known.add(b))+1)
 	})
 }

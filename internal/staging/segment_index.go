@@ -19,6 +19,13 @@ func (s *Store) loadLines() error {
 		s.linesLoaded = false
 		return err
 	}
+	fresh := int64(0)
+	for _, n := range numbers {
+		if info, err := os.Stat(s.indexPath(n)); err == nil {
+			fresh += max(0, info.Size()-s.segment(n).indexed) / indexEntry
+		}
+	}
+	s.lines.reserve(int(fresh)) // at once: growing moves all entries
 	for _, n := range numbers {
 		if g := s.segment(n); !s.own.is(g) {
 			if _, err := s.loadSegment(g); err != nil {
@@ -49,7 +56,6 @@ func (s *Store) loadSegment(g *segment) ([]byte, error) {
 		g.indexed, g.last = 0, -1
 	}
 	fresh := index[g.indexed : len(index)-len(index)%indexEntry]
-	s.lines.reserve(len(fresh) / indexEntry)
 	for ; len(fresh) > 0; fresh = fresh[indexEntry:] {
 		g.indexed += indexEntry
 		offset := int64(binary.LittleEndian.Uint32(fresh[4:]))

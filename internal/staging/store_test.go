@@ -332,12 +332,45 @@ func TestRecipesLost(t *testing.T) {
 }
 
 func exampleTrail(i int, refs ...Ref) *Trail {
-	t := &Trail{Key: digest("trail %d", i), Source: "buckets", ItemKey: fmt.Sprintf("item/%d", i), Run: "r1", Final: true,
+	t := &Trail{Key: digest("trail %d", i), Source: "buckets", ItemKey: fmt.Sprintf("item/%d", i), Intake: digest("record %d", i), Origin: digest("origin %d", i), Run: "r1", Final: true,
 		Ends: Tally{0: 4, 4: 1, 8: 300}, Body: []byte("body \x00 " + strings.Repeat("b", i%50))}
 	for _, ref := range refs {
 		t.Need(ref, dag.Digest{})
 	}
 	return t
+}
+
+// TestTakenIn: the trail of a record tells what it was taken in as.
+func TestTakenIn(t *testing.T) {
+	dir := t.TempDir()
+	s := open(t, dir, Options{})
+	refused := exampleTrail(2)
+	refused.Intake, refused.Origin = dag.Digest{}, dag.Digest{}
+	for _, trail := range []*Trail{exampleTrail(1), refused} {
+		check(t, s.PutTrail(trail))
+	}
+	older := exampleTrail(3).append(nil) // from before trails told the document
+	_, _, err := s.trails.log.add(kindTrail, func(b []byte) []byte { return append(b, older[:len(older)-len(dag.Digest{})]...) })
+	check(t, err)
+	check(t, s.Close())
+	s = open(t, dir, Options{ReadOnly: true})
+	for _, test := range []struct {
+		intake, origin dag.Digest
+		key            string
+	}{
+		{digest("record 1"), digest("origin 1"), "item/1"},
+		{digest("record 3"), dag.Digest{}, "item/3"},
+		{digest("record 2"), dag.Digest{}, ""},
+		{dag.Digest{}, dag.Digest{}, ""},
+	} {
+		key, origin, ok := s.TakenIn(test.intake)
+		if ok != (test.key != "") || ok && key != KeyHash(test.key) || origin != test.origin {
+			t.Errorf("%s: %v, key %x, origin %s, want %q and %s", test.intake.Short(), ok, key, origin.Short(), test.key, test.origin.Short())
+		}
+	}
+	if got, ok := s.TrailOfIntake(digest("record 3")); !ok || got.ItemKey != "item/3" || !got.Origin.IsZero() {
+		t.Errorf("an older trail: %v, %v", ok, got)
+	}
 }
 
 func TestTallyHasAnEntryForEachEnd(t *testing.T) {

@@ -34,7 +34,8 @@ func (t *Trail) append(b []byte) []byte {
 	b = putText(b, t.ItemKey)
 	b = putText(b, t.Run)
 	b = append(b, t.Intake[:]...)
-	return append(putUint(b, uint64(len(t.Body))), t.Body...)
+	b = append(putUint(b, uint64(len(t.Body))), t.Body...)
+	return append(b, t.Origin[:]...)
 }
 
 // readHead reads what append writes before the texts.
@@ -88,6 +89,9 @@ func decodeTrail(payload []byte) *Trail {
 	t.Source, t.ItemKey, t.Run = r.text(), r.text(), r.text()
 	t.Intake = r.digest()
 	t.Body = append([]byte(nil), r.take(r.count())...)
+	if len(r.b) > 0 { // older records end here
+		t.Origin = r.digest()
+	}
 	if r.short {
 		return nil
 	}

@@ -16,6 +16,7 @@ type Trail struct {
 	Source  string     // name of the source block
 	ItemKey string     // of the source item
 	Intake  dag.Digest // names the record and the source that it was read from; zero where the item was refused
+	Origin  dag.Digest // of the document that the record was taken in as; zero where it was refused
 	Run     string
 	Final   bool  // nothing is left to do for any of them
 	Ends    Tally // how they ended
