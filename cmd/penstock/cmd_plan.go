@@ -38,6 +38,9 @@ func (c *command) planCommand() *cobra.Command {
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			p.limited = cmd.Flags().Changed("max-usd")
+			if err := f.check(cmd); err != nil {
+				return err
+			}
 			if len(args) > 0 {
 				p.item = args[0]
 			}
@@ -49,6 +52,7 @@ func (c *command) planCommand() *cobra.Command {
 	flags.BoolVarP(&f.force, "always-make", "B", false, "as if nothing were in staging/")
 	flags.BoolVar(&f.locked, "locked", false, "end with exit 5 where the lock file would have to change")
 	flags.BoolVar(&f.live, "live", false, "plan a run that calls the providers")
+	f.choose(flags)
 	flags.BoolVar(&p.items, "items", false, "print every visit of every item")
 	flags.BoolVar(&p.routes, "routes", false, "print which value of what goes where")
 	flags.StringVarP(&p.out, "out", "o", "", "write the plan to `FILE`, for `run --plan FILE`")
@@ -156,6 +160,7 @@ func (c *command) printPlan(plan *engine.Planned, g *dag.Graph, f planFlags) err
 		printVisits(p, plan.Visits)
 	case plan.Empty() && plan.Blocked == 0:
 		p.Line("nothing to do: %s as they were", count(plan.Items, "item is", "items are"))
+		printLeftOut(p, plan.LeftOut)
 	default:
 		printStages(p, plan)
 	}
@@ -200,6 +205,7 @@ func printStages(p *ui.Printer, plan *engine.Planned) {
 		p.Line("")
 	}
 	p.Line("%s, %d finished before; %s", count(plan.Items, "item", "items"), plan.Settled, atMostInAll(plan))
+	printLeftOut(p, plan.LeftOut)
 }
 
 // paysFor tells whether money is a question at all.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/engine"
@@ -28,7 +29,9 @@ type runFlags struct {
 	record    string
 	detailed  bool
 	locked    bool
+	frozen    bool
 	plan      string // of a run: the file of the plan that it is held to
+	choice    engine.Choice
 }
 
 func (c *command) runCommand() *cobra.Command {
@@ -36,9 +39,13 @@ func (c *command) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Run the pipeline: do what is not done yet",
-		Long:  "Run the pipeline on every item that is not finished. What an earlier run did, or paid for,\nis answered from staging/; a second run of the same thing does nothing.",
-		Args:  noArgs,
+		Long: "Run the pipeline on every item that is not finished. What an earlier run did, or paid for,\nis answered from staging/; a second run of the same thing does nothing.\n\n" +
+			"Patterns of stages and items match the whole name: * stands for any text, ? for one character,\nand \\ takes the next as it is. Quote them for the shell: --rerun 'writer[draft-*]'.",
+		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.check(cmd); err != nil {
+				return err
+			}
 			if f.dryRun {
 				return c.plan(cmd.Context(), f, planFlags{})
 			}
@@ -53,9 +60,28 @@ func (c *command) runCommand() *cobra.Command {
 	flags.BoolVar(&f.dry, "dry", false, "visit, let the gate evaluate, and commit nothing")
 	flags.BoolVar(&f.live, "live", false, "call the providers and read the web, whatever cassette the pipeline replays")
 	flags.BoolVar(&f.locked, "locked", false, "end with exit 5 where the lock file would have to change")
+	flags.BoolVar(&f.frozen, "frozen", false, "end with exit 5, before anything starts, where a visit is not answered from staging/")
+	f.choose(flags)
 	flags.StringVar(&f.plan, "plan", "", "do what `FILE` of plan -o says; exit 5 where it does not hold any more")
 	flags.StringVar(&f.record, "record", "", "append live completions and pages to `FILE`, a cassette")
 	return cmd
+}
+
+// choose adds the flags that narrow a run, or have some of it made anew.
+func (f *runFlags) choose(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.choice.Only, "only", nil, "take in the item `ITEM` alone, or those that match it; may be repeated")
+	flags.IntVar(&f.choice.Limit, "limit", 0, "take in the first `N` records alone")
+	flags.StringArrayVar(&f.choice.Rerun, "rerun", nil, "make the visits of `STAGE[ITEM]` anew, or those of STAGE; may be repeated")
+	flags.StringArrayVar(&f.choice.Resample, "resample", nil, "as --rerun, and ask the model anew: `STAGE[ITEM]` or STAGE; may be repeated")
+	flags.StringArrayVar(&f.choice.Retry, "retry", nil, "take up again at their last visit the items that ended as `CLASS` says: failed, rejected,\nquarantined, skipped, review, parked, transient, or a failure code; may be repeated")
+}
+
+// check refuses what no value of a flag can mean.
+func (f *runFlags) check(cmd *cobra.Command) error {
+	if cmd.Flags().Changed("limit") && f.choice.Limit < 1 {
+		return usage("--limit takes a whole number from 1, not %d", f.choice.Limit)
+	}
+	return nil
 }
 
 // options of the engine for this command line.
@@ -74,11 +100,13 @@ func (c *command) options(ctx context.Context, f runFlags, visits bool) (engine.
 	return engine.Options{
 		Dir: c.dir, Graph: graph, Version: version, Self: args, Bundled: bundled.Info, Memo: c.memo,
 		Jobs: f.jobs, KeepGoing: f.keepGoing, Force: f.force, Dry: f.dry, Live: f.live, Record: f.record, Locked: f.locked,
+		Frozen: f.frozen, Choice: f.choice,
 	}, nil
 }
 
 func (c *command) run(ctx context.Context, f runFlags) error {
-	o, err := c.options(ctx, f, true)
+	// A frozen run calls nobody, so it needs no secret.
+	o, err := c.options(ctx, f, !f.frozen)
 	if err != nil {
 		return err
 	}

@@ -47,6 +47,7 @@ func (c *command) printSummary(s *engine.Summary, name string) error {
 	items := t.TakenIn + t.Spawned
 	if t.Visits == 0 && t.Settled == items && s.Kind == 0 {
 		p.Line("nothing to do: %s as they were (%s)", count(items, "item is", "items are"), ends(t.Ends))
+		printLeftOut(p, t.LeftOut)
 		return nil
 	}
 	p.Line("%s: %s", count(items, "item", "items"), ends(t.Ends))
@@ -65,6 +66,7 @@ func (c *command) printSummary(s *engine.Summary, name string) error {
 		parts = append(parts, count(t.Duplicates, "duplicate", "duplicates")+" skipped")
 	}
 	p.Line("%s", strings.Join(parts, ", "))
+	printLeftOut(p, t.LeftOut)
 	if s.Dry {
 		p.Line("dry: the gate evaluated and committed nothing")
 	}
@@ -75,6 +77,16 @@ func (c *command) printSummary(s *engine.Summary, name string) error {
 		}
 	}
 	return nil
+}
+
+// printLeftOut tells of the items that a flag kept out of the run.
+func printLeftOut(p *ui.Printer, left engine.LeftOut) {
+	if left.Only > 0 {
+		p.Line("%s left out by --only", count(left.Only, "item", "items"))
+	}
+	if left.Limit > 0 {
+		p.Line("%s left out by --limit", count(left.Limit, "item", "items"))
+	}
 }
 
 // printFirstParked tells the first cause in full where the table cuts it: what is

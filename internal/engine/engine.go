@@ -43,6 +43,8 @@ type Options struct {
 	Live      bool   // call providers and read the web, whatever the pipeline replays
 	Record    string // append live completions and pages to this cassette
 	Locked    bool   // end where the lock file would have to change
+	Frozen    bool   // end where a visit is not answered from staging, before anything is started
+	Choice    Choice
 
 	Report Report
 	// Interrupt asks for an end: closed once, nothing new is visited and what
@@ -78,6 +80,8 @@ type engine struct {
 	web         *fetch.Client // nil: no page is read from the web
 	callers     callers
 	recipes     []recipe // by stage index
+	choice      *choice
+	kept        map[dag.Digest]*staging.Action // as they were before this run made them anew; see keepOld
 	graphKey    dag.Digest
 	aging       bool // a finished item may be unfinished again, with time
 	hostCtx     context.Context
@@ -128,6 +132,11 @@ type stopping struct {
 // Run executes a pipeline once. The Summary is good whatever the error; the
 // error is what ended the run before its items did.
 func Run(ctx context.Context, o Options) (*Summary, error) {
+	if o.Frozen {
+		if err := checkFrozen(ctx, o); err != nil {
+			return nil, err
+		}
+	}
 	e, err := open(ctx, o, nil)
 	if err != nil {
 		return nil, err
@@ -135,7 +144,7 @@ func Run(ctx context.Context, o Options) (*Summary, error) {
 	outline, err := e.keepOutline()
 	if err == nil {
 		err = e.store.StartRun(staging.Run{
-			ID: e.runID, PID: os.Getpid(), Host: hostname(), Pipeline: o.Graph.Pipeline.Name, Started: e.started, Outline: outline,
+			ID: e.runID, PID: os.Getpid(), Host: hostname(), Pipeline: o.Graph.Pipeline.Name, Started: e.started, Flags: o.Choice.words(), Outline: outline,
 		})
 	}
 	if err != nil {
@@ -185,9 +194,15 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 			_ = e.close(ctx) // the first error says enough
 		}
 	}()
+	if e.choice, err = o.Choice.compile(o.Graph, e.replaying()); err != nil {
+		return nil, err
+	}
 	// What is wrong with files that others made is found before any is made here.
 	e.intake.reader, err = source.OpenAll(o.Dir, o.Graph.Sources)
 	if err != nil {
+		return nil, err
+	}
+	if err := e.checkItems(); err != nil {
 		return nil, err
 	}
 	e.host = host.New(host.Options{

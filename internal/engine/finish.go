@@ -93,6 +93,11 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 	case e.tally.Infrastructure > 0:
 		s.Kind = dag.KindInfrastructure
 	}
+	if s.Kind == 0 && err == nil {
+		for _, line := range e.choice.unmet() {
+			e.Report.Warn(line)
+		}
+	}
 	end := staging.RunEnd{ID: e.runID, Ended: e.Now().UTC(), Tally: e.tally.Ends, Exit: s.Kind.ExitStatus()}
 	err = errors.Join(err, conservation)
 	if err != nil {

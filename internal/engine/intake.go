@@ -84,6 +84,9 @@ func (e *engine) hasRoom() bool {
 
 // take1 answers a record from its whole trail, or keeps it to be claimed.
 func (e *engine) take1(record *source.Record) error {
+	if !e.chosen(record) {
+		return nil
+	}
 	i := &e.intake
 	i.seq++
 	raw := dag.Sum(record.Raw)
@@ -300,6 +303,7 @@ func (e *engine) start(c *candidateItem) {
 		}
 	}
 	it.refused = failure
+	e.takeUp(f)
 	if e.planning != nil && e.planStart(it, bucketName) {
 		return
 	}
@@ -349,7 +353,6 @@ func (e *engine) identify(c *candidateItem, it *item) (string, *dag.Failure) {
 		return "", refuse("%v", err)
 	}
 	it.origin = dag.NewDoc(canonical)
-	scope := originScope{it.origin}
 	// A document that misfits may have no usable key or bucket: the misfit is
 	// the better word.
 	var misfit *dag.Failure
@@ -359,10 +362,7 @@ func (e *engine) identify(c *candidateItem, it *item) (string, *dag.Failure) {
 		}
 	}
 	if c.source.Key != nil {
-		key, err := c.source.Key.Text(scope)
-		if err == nil {
-			err = validKey(key)
-		}
+		key, err := itemKey(c.source, it.origin)
 		if err != nil && misfit == nil {
 			misfit = refuse("key: %v", err)
 		} else if err == nil {
@@ -371,7 +371,7 @@ func (e *engine) identify(c *candidateItem, it *item) (string, *dag.Failure) {
 	}
 	bucketName := "all"
 	if b := e.Graph.Gate.Bucket; b != nil {
-		if bucketName, err = b.Text(scope); err == nil {
+		if bucketName, err = b.Text(originScope{it.origin}); err == nil {
 			err = gate.ValidBucket(bucketName)
 		}
 		if err != nil {

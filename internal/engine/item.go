@@ -43,7 +43,8 @@ type family struct {
 	open    int     // members that have not ended
 	record  staging.Trail
 
-	before []Member // of a plan: as the last trail has them
+	again  map[string]*again // members that --retry takes up once more, by key
+	before []Member          // of a plan: as the last trail has them
 	looked bool
 }
 

@@ -26,7 +26,7 @@ func (e *engine) toGate(it *item, step dag.Step) {
 // candidate is what the gate may know of an item: nothing of stages but their
 // visits by name.
 func (e *engine) candidate(it *item, step dag.Step) *gate.Candidate {
-	c := &gate.Candidate{Key: it.key, Bucket: it.family.bucket.name, As: step.As, Code: step.Code, Load: e.store.Get, Anew: e.Force}
+	c := &gate.Candidate{Key: it.key, Bucket: it.family.bucket.name, As: step.As, Code: step.Code, Load: e.store.Get, Anew: e.Force || it.family.again[it.key] != nil}
 	if it.t == nil {
 		c.Scope = originScope{it.origin}
 		c.Stop = &gate.Stop{End: dag.Failed, Code: it.refused.Code, Cause: it.refused.Cause, Message: it.refused.Message, Item: it.origin.Digest}

@@ -14,6 +14,7 @@ type Planned struct {
 	Items      int         `json:"items"`   // taken in and spawned as far as they are known
 	Settled    int         `json:"settled"` // source items finished before, with all that they fanned out into
 	Duplicates int         `json:"duplicates"`
+	LeftOut    LeftOut     `json:"left_out,omitzero"` // records that no flag let in
 	Blocked    int         `json:"blocked"`           // items that no stage visits, or none any more
 	Refused    []string    `json:"refused,omitempty"` // why a run would not even start
 	Stages     []StagePlan `json:"stages"`
@@ -104,6 +105,7 @@ func PlanItems(ctx context.Context, o Options) (*Planned, error) {
 // looking is how closely a plan looks.
 type looking struct {
 	whole  bool                // keep every visit, with its reasons
+	frozen bool                // a visit that lacks a secret is one that would be made
 	visits int                 // else: of a stage whose reasons are looked up
 	at     func(*engine) error // called after the walk, while all is open; may be nil
 }
@@ -116,7 +118,7 @@ func plan(ctx context.Context, o Options, how looking) (*Planned, error) {
 	}
 	p.bar(e)
 	err = e.walk(ctx)
-	p.Items, p.Duplicates = e.tally.TakenIn+e.tally.Spawned, e.tally.Duplicates
+	p.Items, p.Duplicates, p.LeftOut = e.tally.TakenIn+e.tally.Spawned, e.tally.Duplicates, e.tally.LeftOut
 	p.total(e)
 	if err == nil && how.at != nil {
 		err = how.at(e)
@@ -163,7 +165,7 @@ func newPlanned(g *dag.Graph, how looking) *Planned {
 // bar finds what stands in the way of whole stages, and of the run.
 func (p *Planned) bar(e *engine) {
 	p.tripped = len(e.tripped()) > 0
-	if e.replaying() {
+	if e.replaying() || p.how.frozen {
 		return
 	}
 	for _, secret := range e.Graph.Missing {

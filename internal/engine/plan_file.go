@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -42,8 +43,26 @@ type PlanBasis struct {
 
 // PlanFlags are the flags that a plan was made with and that change what is done.
 type PlanFlags struct {
-	Force bool `json:"force,omitzero"`
-	Live  bool `json:"live,omitzero"`
+	Force  bool   `json:"force,omitzero"`
+	Live   bool   `json:"live,omitzero"`
+	Choice string `json:"choice,omitempty"` // as it stands on the command line
+}
+
+func (f PlanFlags) String() string {
+	var words []string
+	if f.Force {
+		words = append(words, "-B")
+	}
+	if f.Live {
+		words = append(words, "--live")
+	}
+	if f.Choice != "" {
+		words = append(words, f.Choice)
+	}
+	if len(words) == 0 {
+		return "none"
+	}
+	return strings.Join(words, " ")
 }
 
 // MakePlanFile plans, with every visit of every item, for a run that is held to it.
@@ -76,7 +95,7 @@ func (e *engine) basis() (PlanBasis, error) {
 	b := PlanBasis{
 		Graph: e.Graph.Digest(), Trails: e.graphKey, Corpus: e.gate.Corpus(), Breakers: e.tripped(),
 		Recipes: map[string]map[string]dag.Digest{}, Files: map[string]dag.Digest{},
-		Flags: PlanFlags{Force: e.Force, Live: e.Live},
+		Flags: PlanFlags{Force: e.Force, Live: e.Live, Choice: strings.Join(e.Choice.words(), " ")},
 	}
 	for i, s := range e.Graph.Stages {
 		parts := map[string]dag.Digest{}
@@ -128,7 +147,7 @@ func (f *PlanFile) Drift(now *PlanFile) []string {
 		say("the plan is of pipeline %q, this is %q", f.Pipeline, now.Pipeline)
 	}
 	if was.Flags != is.Flags {
-		say("the plan was made with other flags (-B: %v, --live: %v)", was.Flags.Force, was.Flags.Live)
+		say("the plan was made with other flags: with %s, not with %s", was.Flags, is.Flags)
 	}
 	for _, name := range unionOfKeys(was.Files, is.Files) {
 		a, before := was.Files[name]

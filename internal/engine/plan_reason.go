@@ -68,6 +68,9 @@ func countOf(n int) string {
 // whyRun says why a visit is made: what of its action is not as it was when the
 // stage last visited this item, or why what was made then does not count.
 func (e *engine) whyRun(it *item, step dag.Step, sample int, action dag.Digest) (string, []Change) {
+	if rule := e.anewBy(it, step.Stage.Name, step.Pass); e.overruled(rule, step.Stage, action) {
+		return rule.why(), nil
+	}
 	prior, known := e.priorVisit(it, step)
 	switch {
 	case !known && prior == nil:

@@ -54,6 +54,7 @@ type edited struct {
 	pipeline string
 	items    []string
 	force    bool
+	choice   Choice
 	done     []string // the edits
 }
 
@@ -81,7 +82,7 @@ func (e *edited) again() {
 }
 
 func (e *edited) change() {
-	e.force = false
+	e.force, e.choice = false, Choice{}
 	note := fmt.Sprintf("s%d", e.r.IntN(6))
 	switch k := e.r.IntN(12); k {
 	case 0, 1:
@@ -126,7 +127,40 @@ func (e *edited) change() {
 		}
 		e.did(fmt.Sprintf("-B: %v, else staging is gone", e.force))
 	}
+	if e.r.IntN(3) == 0 {
+		e.choose() // of the pipeline as it is now
+	}
 	e.again()
+}
+
+// choose draws flags that narrow the run, or have some of it made anew.
+func (e *edited) choose() {
+	item := fmt.Sprintf("t%02d", e.r.IntN(12))
+	var stages []string
+	for i := range 6 {
+		if stage := fmt.Sprintf("s%d", i); strings.Contains(e.pipeline, fmt.Sprintf("config { note = %q", stage)) {
+			stages = append(stages, stage)
+		}
+	}
+	stages = append(stages, "s*")
+	stage := stages[e.r.IntN(len(stages))]
+	switch e.r.IntN(6) {
+	case 0:
+		e.choice.Rerun = []string{stage}
+	case 1:
+		e.choice.Rerun = []string{stage + "[t0*]"} // of many, and not of all
+	case 2:
+		e.choice.Rerun = []string{stage + "[" + item + "*]", stages[0]}
+	case 3:
+		e.choice.Retry = []string{[]string{"failed", "rejected", "skipped", "E_REFUSED", "E_FAN_OUT", "E_EXHAUSTED"}[e.r.IntN(6)], "review"}
+	case 4:
+		e.choice.Only = []string{"t0*"}
+		e.choice.Limit = e.r.IntN(8)
+	case 5:
+		e.choice.Limit = 1 + e.r.IntN(12)
+		e.choice.Rerun = []string{stage}
+	}
+	e.did(strings.Join(e.choice.words(), " "))
 }
 
 func (e *edited) did(what string) { e.done = append(e.done, what) }
@@ -134,7 +168,7 @@ func (e *edited) did(what string) { e.done = append(e.done, what) }
 // planAndRun plans, runs, and compares.
 func (e *edited) planAndRun() {
 	e.t.Helper()
-	flags := func(o *Options) { o.Force = e.force }
+	flags := func(o *Options) { o.Force, o.Choice = e.force, e.choice }
 	whole, err := PlanItems(e.t.Context(), e.options([]func(*Options){flags}))
 	if err != nil {
 		e.t.Fatal(err)
@@ -174,6 +208,9 @@ func (e *edited) figures(p *Planned, s *Summary) {
 	if p.Duplicates != s.Tally.Duplicates {
 		e.t.Errorf("%d duplicates, the plan said %d", s.Tally.Duplicates, p.Duplicates)
 	}
+	if p.LeftOut != s.Tally.LeftOut {
+		e.t.Errorf("%+v left out, the plan said %+v", s.Tally.LeftOut, p.LeftOut)
+	}
 	if p.Empty() && s.Tally.Visits > 0 {
 		e.t.Errorf("an empty plan, and %d visits", s.Tally.Visits)
 	}
@@ -187,6 +224,10 @@ func (e *edited) visitsAreAsPlanned(p *Planned, s *Summary) {
 	store := e.store()
 	defer func() { _ = store.Close() }()
 	executions := map[dag.Digest]bool{}
+	made := map[dag.Digest]bool{}
+	for _, v := range p.Visits {
+		made[v.Action] = made[v.Action] || v.State == PlanRun
+	}
 	// Where a second item has the key of a first, a trail found by the key may be
 	// that of either.
 	refused, taken := map[string]bool{}, map[string]bool{}
@@ -219,7 +260,11 @@ func (e *edited) visitsAreAsPlanned(p *Planned, s *Summary) {
 				e.t.Errorf("%s, planned as %s, has no action: %v", name, v.State, err)
 				continue
 			}
-			if now := a.Run == s.RunID; now != (v.State == PlanRun) {
+			now := a.Run == s.RunID
+			if i := onTrail(); now && v.State == PlanReuse && made[v.Action] && i >= 0 {
+				now = !members[v.Item].Trail.Visits[i].Facts.Reused // made anew for another item
+			}
+			if now != (v.State == PlanRun) {
 				e.t.Errorf("%s, planned as %s, was made by run %s; this is %s", name, v.State, a.Run, s.RunID)
 			}
 			source, _, _ := strings.Cut(v.Item, "/")

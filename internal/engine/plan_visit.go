@@ -36,7 +36,7 @@ func (e *engine) planVisit(it *item, step dag.Step, first int) {
 	for sample := first; sample < max(1, s.Samples); sample++ {
 		action := dag.ActionDigest(e.recipes[s.Index].digest, step.Input.Digest, sample)
 		if sample > first {
-			if _, ok := e.answered(s, action); ok {
+			if _, ok := e.answered(it, step, action); ok {
 				continue
 			}
 		} else {

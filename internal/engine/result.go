@@ -117,6 +117,7 @@ func (e *engine) apply(it *item, step dag.Step, m made) bool {
 	if m.Failure == nil {
 		doc, err := e.outputOf(m)
 		if errors.Is(err, staging.ErrAbsent) {
+			delete(e.kept, m.Digest)
 			return e.visit(it, step) // damaged or gone, and the store knows it now: made again
 		}
 		if err != nil {
@@ -153,7 +154,7 @@ func (e *engine) applySamples(it *item, step dag.Step) bool {
 	all := made{Action: &staging.Action{Run: e.runID}}
 	list := []byte{'['}
 	for sample := range step.Stage.Samples {
-		m, ok := e.answered(step.Stage, dag.ActionDigest(recipe.digest, step.Input.Digest, sample))
+		m, ok := e.answered(it, step, dag.ActionDigest(recipe.digest, step.Input.Digest, sample))
 		if !ok {
 			return e.visit(it, step)
 		}
@@ -162,6 +163,7 @@ func (e *engine) applySamples(it *item, step dag.Step) bool {
 		}
 		doc, err := e.outputOf(m)
 		if err != nil {
+			delete(e.kept, m.Digest)
 			return e.visit(it, step)
 		}
 		if sample == 0 {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/host"
 	"github.com/penstock-run/penstock/internal/staging"
 )
 
@@ -34,7 +35,7 @@ func ages(g *dag.Graph) bool {
 // finished reports whether nothing is left to do for an item whose trail was
 // found: it has come to its end, and each of its visits still counts.
 func (e *engine) finished(head staging.TrailHead) bool {
-	if !head.Final || !e.Force && !e.aging {
+	if !head.Final || !e.Force && !e.aging && !e.choice.narrows() {
 		return head.Final
 	}
 	trail, err := e.store.LoadTrail(head)
@@ -45,17 +46,22 @@ func (e *engine) finished(head staging.TrailHead) bool {
 	if err != nil {
 		return false
 	}
+	done := len(e.retried(members)) == 0
 	for _, m := range members {
 		if m.Trail == nil {
 			continue
 		}
 		for _, v := range m.Trail.Visits {
-			if s := e.Graph.Stage(v.Stage); s == nil || !v.Action.IsZero() && !e.reusable(s, v.Facts.EndedAt) {
-				return false
+			if v.Action.IsZero() {
+				continue
 			}
+			s := e.Graph.Stage(v.Stage)
+			// All are asked, so that a rule which names any of them is known to.
+			named := e.choice.rule(v.Stage, m.Key, members[0].Key) != nil && !v.Facts.EndedAt.After(e.started)
+			done = done && !named && s != nil && e.reusable(s, v.Facts.EndedAt)
 		}
 	}
-	return true
+	return done
 }
 
 // stageKey is where the context of a completion bears the stage that asks.
@@ -69,5 +75,8 @@ func withStage(ctx context.Context, s *dag.Stage) context.Context {
 // given to the stage that asks.
 func (e *engine) mayReuse(ctx context.Context, a *staging.Action) bool {
 	s, ok := ctx.Value(stageKey{}).(*dag.Stage)
-	return ok && (a.Run == e.runID || e.reusable(s, a.Facts.EndedAt))
+	if !ok || a.Run == e.runID {
+		return ok
+	}
+	return e.reusable(s, a.Facts.EndedAt) && (!host.Anew(ctx) || a.Facts.EndedAt.After(e.started))
 }

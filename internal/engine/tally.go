@@ -22,6 +22,7 @@ type Tally struct {
 	Infrastructure int             `json:"infrastructure"`
 	Pages          int             `json:"pages,omitzero"`          // read from the web
 	PagesReplayed  int             `json:"pages_replayed,omitzero"` // answered from a cassette
+	LeftOut        LeftOut         `json:"left_out,omitzero"`       // records, none of which counts above
 
 	problems []Problem
 	dropped  int // problems beyond those kept

@@ -21,6 +21,7 @@ type visit struct {
 	pass     int
 	attempts int
 	alone    bool // its process crashed under it once: it runs by itself
+	anew     bool // the model is asked anew, whatever completions are kept
 	waiters  []waiter
 }
 
@@ -48,11 +49,11 @@ func (e *engine) visit(it *item, step dag.Step) bool {
 	recipe := &e.recipes[step.Stage.Index]
 	for sample := range max(1, step.Stage.Samples) {
 		action := dag.ActionDigest(recipe.digest, step.Input.Digest, sample)
-		if e.planning == nil && e.inflight[action] != nil {
-			e.inflight[action].join(it)
+		if v := e.inflight[action]; e.planning == nil && v != nil && e.joins(it, step, v) {
+			v.join(it)
 			return false
 		}
-		if m, ok := e.answered(step.Stage, action); ok {
+		if m, ok := e.answered(it, step, action); ok {
 			if step.Stage.Samples == 0 {
 				return e.apply(it, step, m)
 			}
@@ -66,6 +67,10 @@ func (e *engine) visit(it *item, step dag.Step) bool {
 			e.park(it, e.stop.reason())
 			return false
 		}
+		if e.Frozen {
+			e.park(it, notFrozen([]string{step.Stage.Name + "[" + it.key + "]"}))
+			return false
+		}
 		if err := e.begin(it, step, action, sample); err != nil {
 			e.park(it, err)
 		}
@@ -75,8 +80,13 @@ func (e *engine) visit(it *item, step dag.Step) bool {
 }
 
 // answered looks an action up in staging. What is there counts only where the
-// stage's max_age and cache allow it, and where its output can still be read.
-func (e *engine) answered(s *dag.Stage, action dag.Digest) (made, bool) {
+// flags of the run and the stage's max_age and cache allow it, and where its
+// output can still be read.
+func (e *engine) answered(it *item, step dag.Step, action dag.Digest) (made, bool) {
+	s, rule := step.Stage, e.anewBy(it, step.Stage.Name, step.Pass)
+	if old := e.kept[action]; old != nil && rule == nil {
+		return made{Action: old}, true
+	}
 	if e.planning != nil && !e.recipes[s.Index].made {
 		return made{}, false // without the index of all actions
 	}
@@ -84,11 +94,27 @@ func (e *engine) answered(s *dag.Stage, action dag.Digest) (made, bool) {
 	if err != nil || !ok {
 		return made{}, false
 	}
-	if a.Run != e.runID && (e.Record != "" && s.Provider != nil || !e.reusable(s, a.Facts.EndedAt)) {
+	if a.Run != e.runID && (!e.counts(s, a.Facts.EndedAt) || rule != nil && !a.Facts.EndedAt.After(e.started)) {
 		return made{}, false
 	}
 	e.planning.keepAction(action)
 	return made{Action: a}, true
+}
+
+// counts reports whether an answer of an earlier run is used for a visit that
+// no flag names.
+func (e *engine) counts(s *dag.Stage, made time.Time) bool {
+	return (e.Record == "" || s.Provider == nil) && e.reusable(s, made)
+}
+
+// overruled reports whether it is a rule that has a visit made anew: not where
+// staging has no answer, or where the whole run takes none from there.
+func (e *engine) overruled(rule *anewRule, s *dag.Stage, action dag.Digest) bool {
+	if rule == nil || e.Force || e.Record != "" && s.Provider != nil {
+		return false
+	}
+	_, ok, err := e.store.Action(action)
+	return rule.retry || err == nil && ok
 }
 
 // begin queues an action to be made, for the first item that needs it.
@@ -105,7 +131,7 @@ func (e *engine) begin(it *item, step dag.Step, action dag.Digest, sample int) e
 			e.later(v, claimPoll)
 			return nil
 		}
-		if _, ok := e.answered(step.Stage, action); ok {
+		if _, ok := e.answered(it, step, action); ok {
 			e.ready = append(e.ready, it)
 			return e.store.Release([]dag.Digest{action})
 		}
@@ -117,6 +143,10 @@ func (e *engine) begin(it *item, step dag.Step, action dag.Digest, sample int) e
 	v := &visit{
 		id: e.lastID, stage: step.Stage, action: action, sample: sample, input: step.Input,
 		key: it.key, pass: step.Pass, waiters: []waiter{{it}},
+	}
+	if rule := e.anewBy(it, step.Stage.Name, step.Pass); rule != nil {
+		v.anew = rule.model
+		e.keepOld(rule, step.Stage, action)
 	}
 	e.inflight[action] = v
 	e.enqueue(v)
@@ -200,7 +230,7 @@ func (e *engine) submit(v *visit) {
 	e.work[v.stage.Index].running++
 	e.host.Submit(host.Task{
 		Visit: v.id, Stage: v.stage, Key: v.key, Pass: v.pass, Sample: v.sample,
-		Input: v.input.Bytes, Timeout: v.stage.Timeout, Alone: v.alone,
+		Input: v.input.Bytes, Timeout: v.stage.Timeout, Alone: v.alone, Anew: v.anew,
 	})
 }
 

@@ -57,6 +57,8 @@ type Task struct {
 	// Alone runs the visit with no other in its process: after a crash, that tells
 	// whose visit it was that crashed it.
 	Alone bool
+	// Anew is for who answers its completions: see Anew of a context.
+	Anew bool
 }
 
 // Result ends a Task: with Failure, with Err, or else with Word and Output.

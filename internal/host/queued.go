@@ -27,6 +27,13 @@ func Queued(ctx context.Context) (running func()) {
 	return sync.OnceFunc(func() { t.change((*deadlines).resume) })
 }
 
+// Anew reports whether the visit that asks is one whose completions no earlier
+// answer may be given to. ctx is as for Queued.
+func Anew(ctx context.Context) bool {
+	t, ok := ctx.Value(visitKey{}).(timed)
+	return ok && t.v.task.Anew
+}
+
 func (t timed) change(change func(*deadlines, *visit, time.Time)) {
 	t.p.slot.mu.Lock()
 	defer t.p.slot.mu.Unlock()
