@@ -43,8 +43,8 @@ func (c Choice) words() []string {
 // LeftOut counts the records that a run does not look at, because it was asked
 // not to. They are no items of the run, finished or not.
 type LeftOut struct {
-	Only  int `json:"only,omitzero"`
-	Limit int `json:"limit,omitzero"`
+	Only  int `json:"only,omitzero"`  // records whose key no pattern matches
+	Limit int `json:"limit,omitzero"` // records beyond the first so many
 }
 
 // choice is a Choice that was found to make sense for a graph.
