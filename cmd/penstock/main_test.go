@@ -31,6 +31,7 @@ func TestScripts(t *testing.T) {
 	}
 	var webs sites
 	schemas := newSchemasSeen(t)
+	var fakes models
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -43,9 +44,11 @@ func TestScripts(t *testing.T) {
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"asked":    webs.asked,
+			"called":   fakes.called,
 			"checkout": checkout,
 			"exits":    exits,
 			"mask":     mask,
+			"model":    fakes.model,
 			"replace":  replace,
 			"snapshot": snapshot,
 			"web":      webs.web,

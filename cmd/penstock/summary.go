@@ -73,7 +73,7 @@ func (c *command) printSummary(s *engine.Summary, name string) error {
 	if t.Ends[dag.Parked] > 0 {
 		p.Note("%s parked: run again to go on from there", count(t.Ends[dag.Parked], "item is", "items are"))
 		if s.Kind == dag.KindInfrastructure || s.Kind == dag.KindStopped {
-			printFirstParked(p, shown)
+			printFirstParked(p, shown, s.Kind == dag.KindStopped)
 		}
 	}
 	return nil
@@ -89,15 +89,21 @@ func printLeftOut(p *ui.Printer, left engine.LeftOut) {
 	}
 }
 
-// printFirstParked tells the first cause in full where the table cuts it: what is
-// wrong with a provider or a disk is mostly the same for all.
-func printFirstParked(p *ui.Printer, problems []engine.Problem) {
+// printFirstParked tells the first cause in full where the table cuts it, and of
+// a run that was stopped in any case: most of its items say only that.
+func printFirstParked(p *ui.Printer, problems []engine.Problem, stopped bool) {
 	for _, problem := range problems {
-		if problem.End != dag.Parked {
+		if problem.End != dag.Parked || stopped && len(problem.Codes) == 0 {
 			continue
 		}
-		if room := whyWidth(problems, p.Width()); cut(problem.Reason, room) != problem.Reason {
-			p.Error(&dag.Error{Op: problem.Key, Err: errors.New(problem.Reason)})
+		if room := whyWidth(problems, p.Width()); stopped || cut(problem.Reason, room) != problem.Reason {
+			err := &dag.Error{Op: problem.Key, Err: errors.New(problem.Reason)}
+			for _, known := range dag.EngineCodes() {
+				if stopped && known.Code == problem.Codes[0] {
+					err.Hint = known.Do
+				}
+			}
+			p.Error(err)
 		}
 		return
 	}

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/plugins/proto"
 )
 
 // limiter bounds the live calls of one provider over all stages that it is
@@ -20,6 +21,27 @@ type limiter struct {
 
 	mu        sync.Mutex
 	notBefore time.Time
+	shut      *proto.ProviderError // why no call is made any more; nil: they are
+}
+
+// shutOn ends a provider's calls, those that wait among them, on an error that no
+// other request would fare better with.
+func (l *limiter) shutOn(e *proto.ProviderError) {
+	switch e.GetKind() {
+	case proto.ProviderError_AUTH, proto.ProviderError_QUOTA, proto.ProviderError_NOT_FOUND:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		if l.shut == nil {
+			l.shut = e
+		}
+	}
+}
+
+// why tells on what the provider's calls ended; nil: they have not.
+func (l *limiter) why() *proto.ProviderError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.shut
 }
 
 func newLimiter(l dag.Limits) *limiter {

@@ -39,6 +39,7 @@ func (s *Service) call(ctx context.Context, p *dag.Provider, caller Caller, wire
 			return reply
 		}
 		e.Message = redact(p, e.Message)
+		limits.shutOn(e)
 		if !passes(e.GetKind()) || ctx.Err() != nil {
 			return s.failed(reply)
 		}
@@ -98,6 +99,9 @@ func (s *Service) attempt(ctx context.Context, p *dag.Provider, limits *limiter,
 		return interrupted(err)
 	}
 	defer limits.release()
+	if why := limits.why(); why != nil { // it may have come while this one waited
+		return failure(why.GetKind(), why.GetMessage())
+	}
 	reserved := worst(r, p.Price)
 	if err := s.budget.reserve(ctx, reserved); err != nil {
 		if spent := new(spentError); errors.As(err, &spent) {

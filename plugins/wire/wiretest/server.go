@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
-	"testing"
 )
 
 // Fault is what goes wrong in the middle of an answer.
@@ -57,16 +56,28 @@ type Request struct {
 type Server struct {
 	URL string
 
-	t     *testing.T
+	t     TB
+	step  func(n int, r Request) Step
 	mu    sync.Mutex
-	steps []Step
 	asked []Request
 	done  chan struct{} // closed when the test is over: those that stall may go
 }
 
+// TB is what the server needs of a test.
+type TB interface {
+	Errorf(format string, args ...any)
+	Cleanup(func())
+}
+
 // Serve starts a server that does one step a request, the last one for ever.
-func Serve(t *testing.T, steps ...Step) *Server {
-	s := &Server{t: t, steps: steps, done: make(chan struct{})}
+func Serve(t TB, steps ...Step) *Server {
+	return ServeFunc(t, func(n int, _ Request) Step { return steps[min(n, len(steps)-1)] })
+}
+
+// ServeFunc starts a server that does with each request, counted from 0, what a
+// function says. The function is called by several goroutines at once.
+func ServeFunc(t TB, step func(n int, r Request) Step) *Server {
+	s := &Server{t: t, step: step, done: make(chan struct{})}
 	server := httptest.NewServer(s)
 	s.URL = server.URL
 	t.Cleanup(func() {
@@ -94,9 +105,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.t.Errorf("%s was asked with what is no JSON object: %s", r.URL.Path, body)
 	}
 	s.mu.Lock()
-	step := s.steps[min(len(s.asked), len(s.steps)-1)]
+	n := len(s.asked)
 	s.asked = append(s.asked, request)
 	s.mu.Unlock()
+	step := s.step(n, request)
 	speaker := speakerOf(r.URL.Path)
 	if speaker == nil {
 		http.NotFound(w, r)

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"sync"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/penstock-run/penstock/plugins/echo"
+	"github.com/penstock-run/penstock/plugins/sdk"
+	"github.com/penstock-run/penstock/plugins/wire/wiretest"
+)
+
+// models are the servers of the scripts that started one.
+type models struct {
+	mu sync.Mutex
+	of map[string]*wiretest.Server
+}
+
+// model starts a server that speaks every provider's wire for the rest of the
+// script, and answers as builtin/echo would: model [STATUS...]. $MODEL is its
+// address. The first requests are refused with the statuses, in that order, each
+// with the header "Retry-After: 0"; 0 stands for an answer, "cut" for one that is
+// broken off, "quota" for an account that is used up.
+func (all *models) model(ts *testscript.TestScript, neg bool, args []string) {
+	if neg {
+		ts.Fatalf("usage: model [STATUS...]")
+	}
+	answer, err := echo.Provider().Configure(context.Background(), sdk.ProviderConfig{Model: "echo"})
+	ts.Check(err)
+	s := wiretest.ServeFunc(scriptTest{ts}, func(n int, r wiretest.Request) wiretest.Step {
+		if n < len(args) {
+			switch args[n] {
+			case "0":
+			case "cut":
+				return wiretest.Step{Text: `{"a":`, Fault: wiretest.Cut, After: 1}
+			case "quota":
+				return wiretest.Step{Status: 429, Body: `{"error":{"message":"m","type":"insufficient_quota"}}`}
+			default:
+				status, err := strconv.Atoi(args[n])
+				ts.Check(err)
+				return wiretest.Step{Status: status, Header: http.Header{"Retry-After": {"0"}}, Body: `{"error":{"message":"as told"}}`}
+			}
+		}
+		reply, err := answer(context.Background(), wiretest.Heard(r))
+		if err != nil {
+			return wiretest.Step{Status: 400, Body: `{"error":{"message":"the fake model: ` + err.Error() + `"}}`}
+		}
+		return wiretest.Step{Text: reply.Text, Model: "echo-2026", Usage: &wiretest.Usage{Input: 100, Output: 10}}
+	})
+	ts.Setenv("MODEL", s.URL)
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.of == nil {
+		all.of = map[string]*wiretest.Server{}
+	}
+	all.of[ts.Getenv("WORK")] = s
+}
+
+// called compares how often the server was asked since it started: called N.
+func (all *models) called(ts *testscript.TestScript, neg bool, args []string) {
+	all.mu.Lock()
+	s := all.of[ts.Getenv("WORK")]
+	all.mu.Unlock()
+	if neg || len(args) != 1 || s == nil {
+		ts.Fatalf("usage: called N, after model")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	if got := s.Asked(); len(got) != want {
+		ts.Fatalf("the model was asked %d times, not %d", len(got), want)
+	}
+}
+
+// scriptTest is a script as the fake server sees a test.
+type scriptTest struct{ ts *testscript.TestScript }
+
+func (t scriptTest) Errorf(format string, args ...any) { t.ts.Logf(format, args...) }
+
+func (t scriptTest) Cleanup(f func()) { t.ts.Defer(f) }
