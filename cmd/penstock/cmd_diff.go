@@ -48,6 +48,7 @@ func (c *command) diffCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.base, "base", "", "compare with the pipeline as it was at `REV` of git")
 	flags.StringVar(&f.format, "format", "text", "print as `FORMAT`: text or markdown")
+	completeWords(cmd, "format", []string{"text", "markdown"})
 	flags.BoolVar(&f.live, "live", false, "ask what is stale for runs that call the providers")
 	flags.BoolVar(&f.detailed, "detailed-exitcode", false, "exit 4 when something has changed")
 	return cmd

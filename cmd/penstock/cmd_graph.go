@@ -35,5 +35,6 @@ func (c *command) graphCommand() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "dot", "draw in `FORMAT`: dot, mermaid, json or svg")
+	completeWords(cmd, "format", []string{"dot", "mermaid", "json", "svg"})
 	return cmd
 }

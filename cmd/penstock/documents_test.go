@@ -52,7 +52,7 @@ var documents = []document{
 }
 
 // withoutDocument are commands that print no JSON of a shape of ours.
-var withoutDocument = []string{"completion", "help", "plugin", "plugin serve", "breaker"}
+var withoutDocument = []string{"completion", "help", "man", "plugin", "plugin serve", "breaker"}
 
 // foreignShapes are types that are written as something else than their fields.
 var foreignShapes = map[string]schemaObject{

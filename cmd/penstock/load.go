@@ -163,23 +163,42 @@ func (a *asker) describe(p *dag.Plugin) (*dag.PluginInfo, error) {
 		info.CheckConfig = func(config []byte) []dag.ConfigProblem { return bundled.CheckConfig(name, a.dir, config) }
 		return info, nil
 	}
+	info, key, err := a.recall(p)
+	if info != nil || err != nil {
+		return info, err
+	}
+	a.printer().Note("starting plugin %q to ask what it is", p.Name)
+	info, err = a.host.Describe(a.ctx, p)
+	if err == nil {
+		a.memo.SetValue(key, info)
+	}
+	return info, err
+}
+
+// recall is what a plugin said of itself before, nil where it was not asked; and the
+// key under which that is remembered.
+func (a *asker) recall(p *dag.Plugin) (info *dag.PluginInfo, key string, err error) {
 	h, err := a.started()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	digest, err := h.Digest(p)
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	key := "describe " + version + " " + digest.String()
-	info := &dag.PluginInfo{}
-	if a.memo.Value(key, info) {
-		return info, nil
+	key = "describe " + version + " " + digest.String()
+	info = &dag.PluginInfo{}
+	if !a.memo.Value(key, info) {
+		return nil, key, nil
 	}
-	a.printer().Note("starting plugin %q to ask what it is", p.Name)
-	info, err = h.Describe(a.ctx, p)
-	if err == nil {
-		a.memo.SetValue(key, info)
+	return info, key, nil
+}
+
+// remembered is describe without a start.
+func (a *asker) remembered(p *dag.Plugin) (*dag.PluginInfo, error) {
+	info, _, err := a.recall(p)
+	if info == nil && err == nil {
+		err = errNotRemembered
 	}
 	return info, err
 }

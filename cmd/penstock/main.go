@@ -115,12 +115,12 @@ func (c *command) root() *cobra.Command {
 	flags.StringArrayVar(&c.varFiles, "var-file", nil, "read variables from `FILE`")
 	flags.BoolP("help", "h", false, "print this")
 	root.SetFlagErrorFunc(flagError)
-	root.SetHelpTemplate(helpTemplate)
+	root.SetHelpTemplate(helpTemplate + exitHelp())
 	root.AddGroup(&cobra.Group{ID: "do", Title: "Build and run:"}, &cobra.Group{ID: "look", Title: "Look and mend:"}, &cobra.Group{ID: "", Title: "Besides:"})
 	for group, commands := range map[string][]*cobra.Command{
 		"do":   {c.initCommand(), c.fmtCommand(), c.validateCommand(), c.planCommand(), c.runCommand()},
 		"look": {c.statusCommand(), c.showCommand(), c.whyCommand(), c.logsCommand(), c.diffCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand(), c.gcCommand(), c.pluginCommand()},
-		"":     {c.functionsCommand(), c.codesCommand(), c.explainCommand(), c.versionCommand(), c.completionCommand()},
+		"":     {c.functionsCommand(), c.codesCommand(), c.explainCommand(), c.versionCommand(), c.completionCommand(), c.manCommand()},
 	} {
 		for _, cmd := range commands {
 			cmd.GroupID = group
@@ -128,5 +128,6 @@ func (c *command) root() *cobra.Command {
 		}
 	}
 	root.SetHelpCommand(c.helpCommand(root))
+	c.completions(root)
 	return root
 }

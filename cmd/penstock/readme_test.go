@@ -424,7 +424,7 @@ func TestReadmeTables(t *testing.T) {
 	}
 	plain := strings.ReplaceAll(string(text), "`", "")
 	exits := 0
-	for _, m := range regexp.MustCompile(`(?m)^  (\d+) +(.*)$`).FindAllStringSubmatch(exitHelp, -1) {
+	for _, m := range regexp.MustCompile(`(?m)^  (\d+) +(.*)$`).FindAllStringSubmatch(exitHelp(), -1) {
 		exits++
 		if !strings.Contains(plain, "\n| "+m[1]+" | "+m[2]) {
 			t.Errorf("README.md has no row for exit %s: %s", m[1], m[2])

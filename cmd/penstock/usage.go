@@ -113,17 +113,28 @@ func asksJSON(args []string) bool {
 	return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
-const exitHelp = `
-Exit status:
-  0    done; rejected items are a result, not an error
-  1    the pipeline, the flags or the files are wrong; nothing was started
-  2    some items failed for want of infrastructure (a plugin, a provider, the disk)
-  3    a stopping rule ended the run: a breaker, a budget, a provider without quota or credentials
-  4    where it was asked for: a plan or a diff is not empty, fmt would change a file
-  5    reality differs from what was promised
-  70   an invariant of Penstock itself is broken: please report it
-  130  interrupted; the next run goes on from there
-`
+// exitStatuses are all exit statuses, with what each says.
+var exitStatuses = []struct {
+	status int
+	means  string
+}{
+	{0, "done; rejected items are a result, not an error"},
+	{1, "the pipeline, the flags or the files are wrong; nothing was started"},
+	{2, "some items failed for want of infrastructure (a plugin, a provider, the disk)"},
+	{3, "a stopping rule ended the run: a breaker, a budget, a provider without quota or credentials"},
+	{4, "where it was asked for: a plan or a diff is not empty, fmt would change a file"},
+	{5, "reality differs from what was promised"},
+	{70, "an invariant of Penstock itself is broken: please report it"},
+	{130, "interrupted; the next run goes on from there"},
+}
+
+func exitHelp() string {
+	text := "\nExit status:\n"
+	for _, exit := range exitStatuses {
+		text += fmt.Sprintf("  %-4d %s\n", exit.status, exit.means)
+	}
+	return text
+}
 
 // helpTemplate is cobra's with this program's words, and the verbs in the order
 // in which they are needed.
@@ -150,4 +161,4 @@ Flags of every verb:
 {{- if .HasAvailableSubCommands}}
 
 ` + "`{{.CommandPath}} VERB --help` tells more of a verb." + `{{end}}
-` + exitHelp
+`
