@@ -58,9 +58,9 @@ func (c *command) runCommand() *cobra.Command {
 	flags.BoolVarP(&f.dryRun, "dry-run", "n", false, "print the plan and visit nothing")
 	flags.BoolVarP(&f.force, "always-make", "B", false, "answer nothing from staging/")
 	flags.BoolVar(&f.dry, "dry", false, "visit, let the gate evaluate, and commit nothing")
-	flags.BoolVar(&f.live, "live", false, "call the providers and read the web, whatever cassette the pipeline replays")
+	flags.BoolVar(&f.live, "live", false, "call the providers and read the web, whatever cassette there is")
 	flags.BoolVar(&f.locked, "locked", false, "end with exit 5 where the lock file would have to change")
-	flags.BoolVar(&f.frozen, "frozen", false, "end with exit 5, before anything starts, where a visit is not answered from staging/")
+	flags.BoolVar(&f.frozen, "frozen", false, "end with exit 5 where a visit is not answered from staging/")
 	f.choose(flags)
 	flags.StringVar(&f.plan, "plan", "", "do what `FILE` of plan -o says; exit 5 where it does not hold any more")
 	flags.StringVar(&f.record, "record", "", "append live completions and pages to `FILE`, a cassette")
@@ -69,11 +69,11 @@ func (c *command) runCommand() *cobra.Command {
 
 // choose adds the flags that narrow a run, or have some of it made anew.
 func (f *runFlags) choose(flags *pflag.FlagSet) {
-	flags.StringArrayVar(&f.choice.Only, "only", nil, "take in the item `ITEM` alone, or those that match it; may be repeated")
+	flags.StringArrayVar(&f.choice.Only, "only", nil, "take in the item `ITEM` alone, or those that match it; repeatable")
 	flags.IntVar(&f.choice.Limit, "limit", 0, "take in the first `N` records alone")
-	flags.StringArrayVar(&f.choice.Rerun, "rerun", nil, "make the visits of `STAGE[ITEM]` anew, or those of STAGE; may be repeated")
-	flags.StringArrayVar(&f.choice.Resample, "resample", nil, "as --rerun, and ask the model anew: `STAGE[ITEM]` or STAGE; may be repeated")
-	flags.StringArrayVar(&f.choice.Retry, "retry", nil, "take up again at their last visit the items that ended as `CLASS` says: failed, rejected,\nquarantined, skipped, review, parked, transient, or a failure code; may be repeated")
+	flags.StringArrayVar(&f.choice.Rerun, "rerun", nil, "make anew the visits of `VISIT`: STAGE[ITEM], or STAGE; repeatable")
+	flags.StringArrayVar(&f.choice.Resample, "resample", nil, "as --rerun of `VISIT`, and ask the model anew; repeatable")
+	flags.StringArrayVar(&f.choice.Retry, "retry", nil, "take up again, at their last visit, the items that ended as `CLASS`:\nfailed, rejected, quarantined, skipped, review, parked, transient,\nor a failure code; repeatable")
 }
 
 // check refuses what no value of a flag can mean.

@@ -42,7 +42,7 @@ func (c *command) completions(root *cobra.Command) {
 		}
 	}
 	for flag, complete := range map[string]completer{
-		"only": c.stages, "rerun": c.visitNames, "retire": c.codeNames, "base": nil,
+		"only": c.items, "rerun": c.visitNames, "resample": c.visitNames, "retry": c.classes, "retire": c.codeNames, "base": nil,
 	} {
 		everyFlag(root, flag, offer(complete))
 	}
@@ -173,6 +173,11 @@ func (c *command) codeNames(string) (names []string) {
 		names = append(names, string(f.Code))
 	}
 	return names
+}
+
+// classes are what --retry takes: the ways in which items end, and codes.
+func (c *command) classes(sofar string) []string {
+	return append([]string{"failed", "rejected", "quarantined", "skipped", "review", "parked", "transient"}, c.codeNames(sofar)...)
 }
 
 func functionNames(string) (names []string) {
