@@ -70,11 +70,11 @@ func (p *prover) complain(pos Pos, summary, detail string, args ...any) *Problem
 
 func (p *prover) declared() {
 	if len(p.g.Stages) == 0 {
-		p.complain(p.g.Pipeline.Pos, "Pipeline without a stage",
+		p.complain(p.g.Pipeline.Pos, sumNoStage,
 			"An item starts at a stage, and this pipeline declares none. Write at least one `stage \"name\" { … }` and a route from it.")
 	}
 	if p.g.Gate == nil {
-		p.complain(p.g.Pipeline.Pos, "Pipeline without a gate",
+		p.complain(p.g.Pipeline.Pos, sumNoGate,
 			"The gate is the only way into a corpus, and it hears of every item that is stopped; this pipeline declares none. Write one `gate \"name\" { … }`.")
 	}
 }
@@ -90,14 +90,14 @@ func (p *prover) routesOnce() {
 	for _, s := range p.g.Stages {
 		switch list := routes[s]; {
 		case len(list) == 0:
-			p.complain(s.Pos, "Stage without a route",
+			p.complain(s.Pos, sumNoRoute,
 				"No route leads out of stage.%s, so an item that has visited it could go nowhere. Name it in the `from` of a route; to end there, write `stop = \"failed\"` or `to = gate.%s` in that route.",
 				s.Name, p.gateName())
 		case len(list) > 1 && list[0] == list[1]:
-			p.complain(list[1].Pos, "Stage named twice in a route",
+			p.complain(list[1].Pos, sumNamedTwice,
 				"stage.%s stands twice in the `from` of this route. Name it once.", s.Name)
 		case len(list) > 1:
-			problem := p.complain(list[1].Pos, "Stage with two routes",
+			problem := p.complain(list[1].Pos, sumTwoRoutes,
 				"Both route %q and route %q lead out of stage.%s, so it is not decided which one an item takes. Put both into one route, with `when` or `on` to choose.",
 				list[0].Name, list[1].Name, s.Name)
 			problem.Related = append(problem.Related, list[0].Pos)
@@ -114,7 +114,7 @@ func (p *prover) outcomesOnce() {
 		}
 		for i, o := range r.Order {
 			if slices.Contains(r.Order[:i], o) {
-				p.complain(armPos(r.On[o], r.Pos), "Outcome routed twice",
+				p.complain(armPos(r.On[o], r.Pos), sumRoutedTwice,
 					"Route %q has more than one `on %q`. Keep one; to choose between ways on one outcome, put `when` blocks into it.", r.Name, o)
 			}
 		}
@@ -132,14 +132,14 @@ func (p *prover) outcomesOf(r *Route, s *Stage) {
 		}
 	}
 	if len(missing) > 0 {
-		problem := p.complain(r.Pos, "Outcome without a way",
-			"stage.%s can end with %s, and route %q does not say where an item goes then. Write %s { … } in it.",
+		problem := p.complain(r.Pos, sumOpenOutcome,
+			"stage.%s can end with %s, and route %q does not say where an item goes then. Write in it%s",
 			s.Name, quoted(missing, "or"), r.Name, onBlocks(missing))
 		problem.Related = append(problem.Related, s.Pos)
 	}
 	for _, o := range r.outcomes() {
 		if !slices.Contains(s.Outcomes, o) {
-			problem := p.complain(armPos(r.On[o], r.Pos), "Undeclared outcome",
+			problem := p.complain(armPos(r.On[o], r.Pos), sumUndeclaredOutcome,
 				"stage.%s never ends with %q: it declares %s. Write one of those, or add %q to its `outcomes`.",
 				s.Name, o, quoted(s.Outcomes, "and"), o)
 			problem.Related = append(problem.Related, s.Pos)
@@ -150,7 +150,7 @@ func (p *prover) outcomesOf(r *Route, s *Stage) {
 func (p *prover) deadEnds() {
 	for _, r := range p.g.Routes {
 		if r.To == nil && len(r.On) == 0 && len(r.From) > 0 {
-			p.complain(r.Pos, "Way that ends nowhere",
+			p.complain(r.Pos, sumDeadEnd,
 				"Route %q does not say where an item goes. Write `to = stage.NAME`, `to = gate.%s`, `when { … }` and `else { … }`, or an `on \"outcome\" { … }` for each outcome.",
 				r.Name, p.gateName())
 		}
@@ -159,7 +159,7 @@ func (p *prover) deadEnds() {
 		if d.what == "" {
 			continue
 		}
-		p.complain(d.pos, "Way that ends nowhere",
+		p.complain(d.pos, sumDeadEnd,
 			"Every way ends at the gate or at a stop; here %s is missing. Write `to = stage.NAME`, `to = gate.%s` or `stop = \"failed\"`.",
 			d.what, p.gateName())
 	}
@@ -221,11 +221,11 @@ func enumerate(words []string, last string) string {
 }
 
 func onBlocks(outcomes []string) string {
-	blocks := make([]string, len(outcomes))
-	for i, o := range outcomes {
-		blocks[i] = fmt.Sprintf("`on %q`", o)
+	var blocks strings.Builder
+	for _, o := range outcomes {
+		fmt.Fprintf(&blocks, "\n    on %q { stop = \"rejected\" }", o)
 	}
-	return enumerate(blocks, "and")
+	return blocks.String() + "\nor lead it on with `to = stage.NAME`."
 }
 
 func stageNames(stages []*Stage) []string {

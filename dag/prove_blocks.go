@@ -15,13 +15,13 @@ func (p *prover) independence() {
 		for _, other := range s.Independent {
 			switch {
 			case s.Provider == nil && other.Provider == nil:
-				problem := p.complain(s.Pos, "Stages that are not independent",
+				problem := p.complain(s.Pos, sumDependent,
 					"stage.%s is declared independent of stage.%s, and neither is lent a provider, so nothing tells them apart. Give one of them a `provider`, or take stage.%s out of `independent_of`.",
 					s.Name, other.Name, other.Name)
 				problem.Related = append(problem.Related, other.Pos)
 			case s.Provider == nil || other.Provider == nil:
 			case s.Provider.same(other.Provider):
-				problem := p.complain(s.Pos, "Stages that are not independent",
+				problem := p.complain(s.Pos, sumDependent,
 					"stage.%s is declared independent of stage.%s, and both ask model %q through %s. Give one of them a provider with another model or another plugin; another name for the block changes nothing.",
 					s.Name, other.Name, s.Provider.Model, s.Provider.Plugin.program())
 				problem.Related = append(problem.Related, other.Pos)
@@ -85,7 +85,7 @@ func (p *prover) holding() {
 			since = "it is the stage of `hold`"
 		}
 		if s.Batch > 0 {
-			problem := p.complain(s.Pos, "Batch while a bucket is held",
+			problem := p.complain(s.Pos, sumHeldBatch,
 				"stage.%s waits until its batch is full, and an item holds its bucket there already (%s), so the items that it waits for could not come. Take `batch` out, or hold from a later stage.",
 				s.Name, since)
 			problem.Related = append(problem.Related, p.g.Gate.Pos)
@@ -96,7 +96,7 @@ func (p *prover) holding() {
 					continue
 				}
 				asks[a] = true
-				problem := p.complain(a.Pos, "Question while a bucket is held",
+				problem := p.complain(a.Pos, sumHeldQuestion,
 					"After stage.%s an item holds its bucket already (%s), and a person may take days to answer: nothing else could enter that bucket. Ask before it, or hold from a later stage.",
 					s.Name, since)
 				problem.Related = append(problem.Related, p.g.Gate.Pos)

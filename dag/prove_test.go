@@ -67,7 +67,7 @@ func TestEachProofSaysWhatIsWrongWhyAndWhatToWrite(t *testing.T) {
 				return b
 			},
 			[]Problem{
-				{line1(5), "Outcome without a way", "stage.a can end with \"repair\" or \"reject\", and route \"from_a\" does not say where an item goes then. Write `on \"repair\"` and `on \"reject\"` { … } in it.", lines(2)},
+				{line1(5), "Outcome without a way", "stage.a can end with \"repair\" or \"reject\", and route \"from_a\" does not say where an item goes then. Write in it\n    on \"repair\" { stop = \"rejected\" }\n    on \"reject\" { stop = \"rejected\" }\nor lead it on with `to = stage.NAME`.", lines(2)},
 				{line1(4), "Undeclared outcome", "stage.a never ends with \"repaired\": it declares \"accept\", \"repair\" and \"reject\". Write one of those, or add \"repaired\" to its `outcomes`.", lines(2)},
 			},
 		},
@@ -106,7 +106,7 @@ func TestEachProofSaysWhatIsWrongWhyAndWhatToWrite(t *testing.T) {
 				b.route(b.to(c), d)
 				return b
 			},
-			[]Problem{{line1(8), "Loop without a bound", "An item could go round for ever: stage.c → stage.d (pipeline.hcl:8,1) → stage.c (pipeline.hcl:10,1). Write `max = N` on one of these edges, with `exhausted { … }` for what happens after that.", lines(10)}},
+			[]Problem{{line1(8), "Loop without a bound", "An item could go round for ever: stage.c → stage.d (pipeline.hcl:8,1) → stage.c (pipeline.hcl:10,1). Write into one of these arms how often it may be taken, and where an item goes after that:\n    max = 2\n    exhausted { stop = \"failed\" }", lines(10)}},
 		},
 		"a loop through an exhausted arm has no bound": {
 			func() *build {
@@ -118,7 +118,7 @@ func TestEachProofSaysWhatIsWrongWhyAndWhatToWrite(t *testing.T) {
 				b.on(c, "ok", b.gate(), "no", again)
 				return b
 			},
-			[]Problem{{line1(7), "Loop without a bound", "An item could go round for ever: stage.c → stage.c (pipeline.hcl:7,1). Write `max = N` on one of these edges, with `exhausted { … }` for what happens after that.", nil}},
+			[]Problem{{line1(7), "Loop without a bound", "An item could go round for ever: stage.c → stage.c (pipeline.hcl:7,1). Write into one of these arms how often it may be taken, and where an item goes after that:\n    max = 2\n    exhausted { stop = \"failed\" }", nil}},
 		},
 		"two start stages": {
 			func() *build {

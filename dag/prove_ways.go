@@ -21,8 +21,8 @@ func (p *prover) cycles() bool {
 		for _, i := range cycle {
 			path += x.arrow(i)
 		}
-		problem := p.complain(x.edges[cycle[0]].arm.Pos, "Loop without a bound",
-			"An item could go round for ever: %s. Write `max = N` on one of these edges, with `exhausted { … }` for what happens after that.", path)
+		problem := p.complain(x.edges[cycle[0]].arm.Pos, sumUnbounded,
+			"An item could go round for ever: %s. Write into one of these arms how often it may be taken, and where an item goes after that:\n    max = 2\n    exhausted { stop = \"failed\" }", path)
 		for _, i := range cycle[1:] {
 			problem.Related = append(problem.Related, x.edges[i].arm.Pos)
 		}
@@ -54,10 +54,10 @@ func (p *prover) start() {
 	case 1:
 		p.g.First = candidates[0]
 	case 0:
-		p.complain(p.g.Pipeline.Pos, "No start stage",
+		p.complain(p.g.Pipeline.Pos, sumNoStart,
 			"An item starts at the stage that no route leads to, and here some route leads to each. Put a stage before the first one, and a route from it to there:\n    stage \"start\" {\n      decide {\n        else { outcome = \"ok\" }\n      }\n    }")
 	default:
-		problem := p.complain(candidates[1].Pos, "More than one start stage",
+		problem := p.complain(candidates[1].Pos, sumSeveralStarts,
 			"An item starts at the stage that no route leads to, and that is true of %s. Lead a route to all of them but one; where items must start at different stages, put a stage of `decide` rules before them.",
 			enumerate(stageNames(candidates), "and"))
 		problem.Related = append(problem.Related, candidates[0].Pos)
@@ -111,7 +111,7 @@ func (p *prover) reachable() {
 	seen[first] = true
 	for i, s := range p.x.stages {
 		if !seen[i] {
-			p.complain(s.Pos, "Unreachable stage",
+			p.complain(s.Pos, sumUnreachableStage,
 				"No way leads from stage.%s, where an item starts, to stage.%s. Lead a route to it, or delete it with its route.", p.g.First.Name, s.Name)
 		}
 	}
@@ -121,7 +121,7 @@ func (p *prover) reachable() {
 		}
 	}
 	if p.g.Gate != nil {
-		p.complain(p.g.Gate.Pos, "Unreachable gate",
+		p.complain(p.g.Gate.Pos, sumUnreachableGate,
 			"No way leads from stage.%s, where an item starts, to gate.%s, so nothing could ever be accepted. Write `to = gate.%s` in the route of the last stage.",
 			p.g.First.Name, p.g.Gate.Name, p.g.Gate.Name)
 	}
@@ -174,7 +174,7 @@ func (p *prover) invariant(inv *Invariant, from, through int) {
 	if from == through {
 		cure = fmt.Sprintf("What travels on from stage.%s is not the item that came to it, so it counts as one of `from`: write `forward = item` in it, or let another stage look at what it made.", inv.Through.Name)
 	}
-	problem := p.complain(inv.Pos, "Invariant does not hold",
+	problem := p.complain(inv.Pos, sumInvariantBroken,
 		"%q: an item can come from stage.%s to gate.%s without passing stage.%s after it: %s. %s",
 		inv.Text, p.x.stages[from].Name, p.gateName(), inv.Through.Name, path.String(), cure)
 	for _, i := range way {

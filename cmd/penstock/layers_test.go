@@ -34,7 +34,7 @@ var layers = map[string]string{
 	"internal/revision": "dag",
 
 	"internal/lang/expr":  "dag internal/canon internal/diag internal/schema internal/text internal/weburl",
-	"internal/lang":       "dag internal/canon internal/diag internal/schema internal/lang/expr internal/text",
+	"internal/lang":       "dag internal/canon internal/diag internal/fetch internal/schema internal/lang/expr internal/text internal/weburl",
 	"internal/staging":    "dag internal/canon",
 	"internal/host":       "dag internal/confine plugins/proto plugins/sdk",
 	"internal/completion": "dag internal/canon plugins/proto",

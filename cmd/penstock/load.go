@@ -158,7 +158,7 @@ func (a *asker) describe(p *dag.Plugin) (*dag.PluginInfo, error) {
 	if name, ok := strings.CutPrefix(p.Source, "builtin/"); ok {
 		info, ok := bundled.Info(name)
 		if !ok {
-			return nil, errors.New(nearest(name, bundled.Names(), "there is no bundled plugin %q", name))
+			return nil, errors.New(nearest(name, bundled.Names(), "no plugin %q is bundled with Penstock", name))
 		}
 		info.CheckConfig = func(config []byte) []dag.ConfigProblem { return bundled.CheckConfig(name, a.dir, config) }
 		return info, nil
@@ -172,7 +172,7 @@ func (a *asker) describe(p *dag.Plugin) (*dag.PluginInfo, error) {
 	if err == nil {
 		a.memo.SetValue(key, info)
 	}
-	return info, err
+	return info, a.beside(err)
 }
 
 // recall is what a plugin said of itself before, nil where it was not asked; and the
@@ -184,7 +184,7 @@ func (a *asker) recall(p *dag.Plugin) (info *dag.PluginInfo, key string, err err
 	}
 	digest, err := h.Digest(p)
 	if err != nil {
-		return nil, "", err
+		return nil, "", a.beside(err)
 	}
 	key = "describe " + version + " " + digest.String()
 	info = &dag.PluginInfo{}
@@ -201,6 +201,17 @@ func (a *asker) remembered(p *dag.Plugin) (*dag.PluginInfo, error) {
 		err = errNotRemembered
 	}
 	return info, err
+}
+
+// beside names files beside the pipeline as the pipeline does.
+func (a *asker) beside(err error) error {
+	var own *dag.Error
+	if !errors.As(err, &own) || own.Err == nil {
+		return err
+	}
+	said := *own
+	said.Err = errors.New(strings.ReplaceAll(own.Err.Error(), a.dir+string(filepath.Separator), "./"))
+	return &said
 }
 
 // pin is what a lock would hold of a plugin's files.

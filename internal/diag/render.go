@@ -37,14 +37,52 @@ func Render(w io.Writer, diags hcl.Diagnostics, opts Options) error {
 		opts.Width = DefaultWidth
 	}
 	var b strings.Builder
-	for i, d := range Shown(diags) {
+	shown, left := firstOf(Shown(diags))
+	for i, d := range shown {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		opts.one(&b, d)
 	}
+	if left > 0 {
+		what := "complaints"
+		if left == 1 {
+			what = "complaint"
+		}
+		fmt.Fprintf(&b, "\n… and %d more %s. Mend those above first; --json lists all.\n", left, what)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// most is how many diagnostics are printed for people: who has more has one
+// cause for many, and starts at the top.
+const most = 20
+
+// firstOf are those that are printed, errors before warnings where not all are,
+// and how many are not.
+func firstOf(diags hcl.Diagnostics) (shown hcl.Diagnostics, left int) {
+	if len(diags) <= most+1 { // a line about one is as long as one
+		return diags, 0
+	}
+	errors := 0
+	for _, d := range diags {
+		if d.Severity == hcl.DiagError {
+			errors++
+		}
+	}
+	warnings := most - min(errors, most)
+	for _, d := range diags {
+		switch {
+		case len(shown) == most:
+		case d.Severity == hcl.DiagError:
+			shown = append(shown, d)
+		case warnings > 0:
+			warnings--
+			shown = append(shown, d)
+		}
+	}
+	return shown, len(diags) - len(shown)
 }
 
 func (o Options) one(b *strings.Builder, d *hcl.Diagnostic) {

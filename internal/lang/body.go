@@ -67,6 +67,10 @@ type body struct {
 	// ok is false where something was complained of; what is absent then may
 	// only be absent for that.
 	ok bool
+	// strange tells that something stands here under a name that nothing is
+	// near to: it may be what seems to be missing.
+	strange bool
+	misused map[string]bool // blocks written as attributes and the reverse
 }
 
 // open checks the body of a block.
@@ -75,7 +79,8 @@ func (l *loader) open(b *hclsyntax.Block, s shape) *body {
 }
 
 func (l *loader) openBody(syntax *hclsyntax.Body, at hcl.Range, what string, s shape) *body {
-	b := &body{l: l, at: at, what: what, attrs: map[string]*hclsyntax.Attribute{}, blocks: map[string][]*hclsyntax.Block{}, ok: true}
+	b := &body{l: l, at: at, what: what, attrs: map[string]*hclsyntax.Attribute{}, blocks: map[string][]*hclsyntax.Block{}, ok: true, misused: map[string]bool{}}
+	b.takeNear(syntax, s)
 	for _, attr := range inOrder(syntax.Attributes) {
 		b.takeAttribute(attr, s)
 	}
@@ -83,16 +88,56 @@ func (l *loader) openBody(syntax *hclsyntax.Body, at hcl.Range, what string, s s
 		b.takeBlock(block, s)
 	}
 	for _, name := range s.need {
-		if b.attrs[name] == nil {
+		if b.attrs[name] == nil && !b.strange && !b.misused[name] {
 			b.missing(name)
 		}
 	}
 	for _, block := range s.blocks {
-		if block.need && len(b.blocks[block.name]) == 0 {
-			b.fail(at, missingBlock, fmt.Sprintf("%s block needs a block %s in it.", indefinite(what), block.name))
+		if block.need && len(b.blocks[block.name]) == 0 && !b.strange && !b.misused[block.name] {
+			b.fail(at, missingBlock, fmt.Sprintf("%s block needs a block %s in it. Write\n    %s", indefinite(what), block.name, blockForms[block.name]))
 		}
 	}
 	return b
+}
+
+// blockForms are the blocks that must be there as they may be written.
+var blockForms = map[string]string{
+	"corpus": "corpus \"jsonl\" {\n      data     = \"data/items.jsonl\"\n      evidence = \"meta/evidence.jsonl\"\n      record   = item\n    }",
+	"else":   "else { outcome = \"ok\" }",
+	"expect": "expect { outcome = \"ok\" }",
+}
+
+// takeNear takes what is misspelt as what it was meant to be, where that is
+// missing: the complaint about the name comes alone then, without those about
+// what lacks for it.
+func (b *body) takeNear(syntax *hclsyntax.Body, s shape) {
+	if s.free {
+		return
+	}
+	attrs := slices.Concat(s.need, s.may)
+	for _, attr := range inOrder(syntax.Attributes) {
+		if meant := only(diag.Nearest(attr.Name, attrs)); meant != "" && !slices.Contains(attrs, attr.Name) && syntax.Attributes[meant] == nil && b.attrs[meant] == nil && habit(b.what, attr.Name) == "" {
+			b.attrs[meant] = attr
+		}
+	}
+	blocks := blockNames(s.blocks)
+	for _, block := range syntax.Blocks {
+		meant := only(diag.Nearest(block.Type, blocks))
+		if meant == "" || slices.Contains(blocks, block.Type) || findBlock(syntax, meant) != nil || len(b.blocks[meant]) > 0 || habit(b.what, block.Type) != "" {
+			continue
+		}
+		if i := slices.Index(blocks, meant); (s.blocks[i].label != "") == (len(block.Labels) == 1) {
+			b.blocks[meant] = append(b.blocks[meant], block)
+		}
+	}
+}
+
+// only is the one element of a list, "" where there are none or several.
+func only(list []string) string {
+	if len(list) != 1 {
+		return ""
+	}
+	return list[0]
 }
 
 func (b *body) takeAttribute(attr *hclsyntax.Attribute, s shape) {
@@ -105,24 +150,47 @@ func (b *body) takeAttribute(attr *hclsyntax.Attribute, s shape) {
 		if s.blocks[i].label != "" {
 			label = ` "` + s.blocks[i].label + `"`
 		}
+		b.misused[attr.Name] = true
 		b.fail(attr.SrcRange, notAnAttribute, fmt.Sprintf("Here %s is a block, without an equals sign:\n    %s%s { … }", attr.Name, attr.Name, label))
 		return
 	}
 	b.fail(attr.NameRange, unknownAttribute, sentence(
 		fmt.Sprintf("%s block has no attribute %q.", indefinite(b.what), attr.Name),
-		diag.DidYouMean(attr.Name, slices.Concat(s.need, s.may, blockNames(s.blocks)))))
+		b.instead(attr.Name, slices.Concat(s.need, s.may, blockNames(s.blocks)))))
+}
+
+// instead is what to write for a name that the block does not have.
+func (b *body) instead(name string, names []string) string {
+	if hint := habit(b.what, name); hint != "" {
+		b.strange = true
+		return hint
+	}
+	if len(diag.Nearest(name, names)) == 0 {
+		b.strange = true
+	}
+	return meantOrAll(name, names)
+}
+
+// meantOrAll is the name that was most likely meant; where none is near, all
+// that there are.
+func meantOrAll(name string, names []string) string {
+	if hint := diag.DidYouMean(name, names); hint != "" || len(names) == 0 {
+		return hint
+	}
+	return "There are " + diag.List(names) + "."
 }
 
 func (b *body) takeBlock(block *hclsyntax.Block, s shape) {
 	i := slices.IndexFunc(s.blocks, func(bs blockShape) bool { return bs.name == block.Type })
 	if i < 0 {
 		if slices.Contains(s.may, block.Type) || slices.Contains(s.need, block.Type) {
+			b.misused[block.Type] = true
 			b.fail(block.DefRange(), notABlock, fmt.Sprintf("Here %s is an attribute, with an equals sign:\n    %s = …", block.Type, block.Type))
 			return
 		}
 		b.fail(block.TypeRange, unknownBlock, sentence(
 			fmt.Sprintf("%s block has no block %q in it.", indefinite(b.what), block.Type),
-			diag.DidYouMean(block.Type, slices.Concat(blockNames(s.blocks), s.need, s.may))))
+			b.instead(block.Type, slices.Concat(blockNames(s.blocks), s.need, s.may))))
 		return
 	}
 	if !b.l.checkLabels(block, s.blocks[i].label) {
@@ -160,6 +228,7 @@ func (b *body) missing(name string) {
 
 // forms are the attributes that must be there as they may be written.
 var forms = map[string]string{
+	"input": "2.5", "output": "10",
 	"candidate": "{ card = item }", "code": "failure.X", "codes": "{ thin = failure.THIN }", "consecutive": "20",
 	"data": `"data/${bucket}.jsonl"`, "each": "output.items", "evidence": `"meta/evidence.jsonl"`, "files": `["data/*.jsonl"]`, "from": "stage.x",
 	"if": `item.x == "y"`, "key": "each.id", "max": "2", "meaning": `"What is wrong with an item that fails so."`, "message": `"n must be above 0"`,
@@ -203,7 +272,7 @@ func (b *body) together(names ...string) string {
 			continue
 		}
 		if found != "" {
-			b.fail(b.place(name), oneOfSeveral, fmt.Sprintf("%s block has %s or %s, not both. Remove one.", indefinite(b.what), found, name))
+			b.fail(b.place(name), oneOfSeveral, fmt.Sprintf("%s block has `%s` or `%s`, not both. Remove one.", indefinite(b.what), found, name))
 			continue
 		}
 		found = name

@@ -89,13 +89,22 @@ func (l *loader) loadCheck(info dag.CheckInfo, block *hclsyntax.Block, lets map[
 	if f, ok := l.names["failure"].nodes[string(c.Code)].(*dag.FailureCode); ok && c.Triage == "" {
 		c.Triage = f.Triage
 	}
+	b.noAcceptance(c)
 	here := place{kind: atGate}
 	b.later("if", expr.WantBool, here, func(x dag.Expr) { c.If = x })
-	for _, arg := range info.Args {
-		l.checkArg(c, b, arg)
-	}
+	before := len(l.diags)
 	l.checkRules(c, b)
+	for _, arg := range info.Args {
+		if !l.saidOf(b, arg.Name, before) {
+			l.checkArg(c, b, arg)
+		}
+	}
 	return c
+}
+
+// saidOf tells whether something was said of an attribute since then.
+func (l *loader) saidOf(b *body, name string, since int) bool {
+	return b.has(name) && slices.ContainsFunc(l.diags[since:], func(d *hcl.Diagnostic) bool { return *d.Subject == b.expr(name).Range() })
 }
 
 // checkArg reads one argument by the type that the kind's description gives.
@@ -176,15 +185,15 @@ func (l *loader) checkRules(c *dag.Check, b *body) {
 			b.fail(b.at, missingAttribute, "Without `min` and `max` every text passes. Write at least one.")
 		}
 	case "novel":
-		if v := b.amount("max_similarity"); v > 1 {
-			b.fail(b.expr("max_similarity").Range(), numberOutOfRange, "A similarity lies between 0 and 1.")
-		} else if v == 0 && b.ok && b.has("max_similarity") {
-			b.fail(b.expr("max_similarity").Range(), numberOutOfRange, "Every text is as similar as 0 to every other, so none would pass. Write a number above 0, such as 0.85.")
-		}
+		b.similarity()
+	case "live":
+		b.canary()
+	case "fresh":
+		b.inputPath()
 	case "distinct":
 		b.count("count", 1, 0)
 		b.count("min_distance", 1, 0)
 	case "sources", "unrelated":
-		b.count("min", 0, 0)
+		b.count("min", 1, 2)
 	}
 }

@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -91,6 +92,13 @@ func (l *loader) compileAll() {
 		env := *l.types.env(t.at)
 		env.Lets = t.lets
 		x, diags := expr.Compile(t.e, &env, t.want)
+		if l.gate != nil && l.gate.vague && t.at.kind > atCandidate {
+			for _, d := range diags {
+				if m, ok := hcl.DiagnosticExtra[expr.Missing](d); ok && m.Member == "" {
+					diag.With(d, diag.Info{Cascade: true}) // it may be a member of the candidate
+				}
+			}
+		}
 		l.take(diags)
 		if x != nil && !diags.HasErrors() {
 			t.set(x)
@@ -137,8 +145,14 @@ func (l *loader) proveCover(c cover) {
 
 // schema reads and compiles the JSON Schema that an attribute names.
 func (b *body) schema(name string) dag.Schema {
+	if _, written := b.expr(name).(*hclsyntax.ObjectConsExpr); written {
+		b.fail(b.expr(name).Range(), wrongType, fmt.Sprintf("A schema stands in a file of its own, in JSON. Write its name here:\n    %s = \"schemas/x.json\"", name))
+		b.l.schemaless = true
+		return nil
+	}
 	path := b.file(name)
 	if path == "" {
+		b.l.schemaless = b.l.schemaless || b.has(name)
 		return nil
 	}
 	if s, ok := b.l.schemas[path]; ok {
@@ -156,15 +170,18 @@ func (l *loader) readSchema(path string, at hcl.Range) dag.Schema {
 	src, err := readBounded(l.fsys, path, maxSchema)
 	if err != nil {
 		detail := fmt.Sprintf("The schema %s could not be read: %s.", path, reason(err))
+		if info, statErr := fs.Stat(l.fsys, path); statErr == nil && info.IsDir() {
+			detail = fmt.Sprintf("%s is a directory. Name a file in it, such as\n    schema = \"%[1]s/x.json\"", path)
+		}
 		if errors.Is(err, fs.ErrNotExist) {
-			detail = fmt.Sprintf("There is no file %s. Paths are relative to the pipeline's directory.", path)
+			detail = fmt.Sprintf("There is no file %s. %s", path, cmp.Or(expr.NearFile(l.fsys, path), "Paths are relative to the pipeline's directory."))
 		}
 		l.error(at, badSchema, detail)
 		return nil
 	}
 	s, err := schema.Compile(path, src)
 	if err != nil {
-		l.error(at, badSchema, fmt.Sprintf("%s is no JSON Schema that can be used: %s.", path, err))
+		l.error(at, badSchema, fmt.Sprintf("%s.", err))
 		return nil
 	}
 	return s

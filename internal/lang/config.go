@@ -28,6 +28,9 @@ type config struct {
 // schema that the plugin gave.
 func (l *loader) decodeConfig(b *body, info *dag.PluginInfo, secretsAllowed bool) config {
 	block := b.block("config")
+	if block == nil && (b.strange || b.misused["config"]) {
+		return config{} // it may be what is written under another name
+	}
 	var syntax *hclsyntax.Body
 	at := b.at
 	if block != nil {
@@ -129,8 +132,10 @@ func (d *configDecoder) check(syntax *hclsyntax.Body, at hcl.Range, fields []dag
 			ok = d.check(b.block(f.Name).Body, b.block(f.Name).DefRange(), f.Block, nested, f.Name) && ok
 		case f.Block == nil && b.has(f.Name):
 			ok = d.checkValue(b.expr(f.Name), f, specType(spec[f.Name])) && ok
+		case f.Required && (b.strange || b.misused[f.Name]):
+			ok = false // complained of under another name
 		case f.Required:
-			d.l.error(at, missingAttribute, sentence(fmt.Sprintf("The plugin needs %q in its %s.", f.Name, what), fieldHint(f)))
+			d.l.error(at, missingAttribute, sentence(fmt.Sprintf("The plugin needs %q in its %s.", f.Name, what), fieldHint(f), "Write\n    "+f.Name+" = "+example(configType(f))))
 			ok = false
 		}
 	}
@@ -152,7 +157,7 @@ func (d *configDecoder) checkValue(e hclsyntax.Expression, f dag.ConfigField, wa
 	}
 	plain, _ := v.UnmarkDeep()
 	if why := misfit(plain, want); why != "" {
-		d.l.error(e.Range(), wrongType, sentence(fmt.Sprintf("The value of %s must be %s; %s.", f.Name, wanted(want), why), fieldHint(f)))
+		d.l.error(e.Range(), wrongType, sentence(fmt.Sprintf("The value of %s must be %s; %s.", f.Name, wanted(want), why), fieldHint(f), "It could be\n    "+f.Name+" = "+example(want)))
 		return false
 	}
 	if f.Required && plain.IsNull() {
@@ -213,7 +218,16 @@ func fieldHint(f dag.ConfigField) string {
 	if f.Doc == "" {
 		return ""
 	}
-	return fmt.Sprintf("It is: %s.", strings.TrimSuffix(f.Doc, "."))
+	return fmt.Sprintf("It is: %s.", lowerFirst(strings.TrimSuffix(f.Doc, ".")))
+}
+
+// lowerFirst lets a sentence follow a colon; a name in capitals stays as it is.
+func lowerFirst(s string) string {
+	first, _, _ := strings.Cut(s, " ")
+	if first == "A" || len(first) > 1 && first[1:] == strings.ToLower(first[1:]) {
+		return strings.ToLower(s[:1]) + s[1:]
+	}
+	return s
 }
 
 // configType is the type of a field's value. That it can be read was seen when

@@ -162,6 +162,7 @@ var constantsElsewhere = func() map[string]string {
 	for _, root := range itemRoots {
 		m[root] = "is " + knownLate
 	}
+	m["env"] = everywhereElse["env"]
 	return m
 }()
 

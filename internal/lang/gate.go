@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/diag"
@@ -30,6 +31,7 @@ type gateNames struct {
 	exprs   []hcl.Expression // what they are
 	checks  []string         // names of checks, each once
 	lets    map[string]hcl.Expression
+	vague   bool // the candidate could not be read, so its members are not known
 }
 
 func (l *loader) loadGate() {
@@ -63,7 +65,9 @@ func (l *loader) loadGate() {
 		g.Undecided = "review"
 	}
 	g.AllowHosts = b.distinctWords("allow_hosts")
+	b.gateHosts(g.AllowHosts)
 	g.SameOwner = b.textLists("same_owner")
+	b.gateOwners(g.SameOwner)
 	l.gateChecks(g, b)
 	if corpus := b.block("corpus"); corpus != nil {
 		l.gateCorpus(g, corpus, b.inherited)
@@ -109,10 +113,12 @@ func (b *body) textLists(name string) [][]string {
 func (l *loader) gateCandidate(g *dag.Gate, b *body) {
 	e := b.expr("candidate")
 	if e == nil {
+		l.gate.vague = true
 		return
 	}
 	object, ok := e.(*hclsyntax.ObjectConsExpr)
 	if !ok {
+		l.gate.vague = true
 		b.fail(e.Range(), wrongType, "The candidate is an object, whose members are names in the gate:\n    candidate = { card = item }")
 		return
 	}
@@ -210,6 +216,7 @@ func (l *loader) gateCorpus(g *dag.Gate, block *hclsyntax.Block, lets map[string
 	g.Corpus = c
 	here := place{kind: atCorpus}
 	b.later("data", expr.WantText, here, func(x dag.Expr) { c.Data = x })
+	b.insideStart("data")
 	c.Evidence = b.gateFile("evidence")
 	if c.Evidence != "" && c.Evidence == g.Rejections {
 		b.fail(b.expr("evidence").Range(), duplicateName, fmt.Sprintf("%s is the file of the rejections, too. Give one of them another name.", c.Evidence))
@@ -219,6 +226,23 @@ func (l *loader) gateCorpus(g *dag.Gate, block *hclsyntax.Block, lets map[string
 	b.later("evidence_record", expr.WantDocument, place{kind: atEvidence}, func(x dag.Expr) { c.EvidenceRecord = x })
 	if attr := b.attrs["evidence_record"]; attr != nil {
 		b.evidenceNames(attr.Expr)
+	}
+}
+
+// insideStart refuses a path that leads out of the pipeline's directory whatever
+// is put into it: all that is known of a computed one is how it begins.
+func (b *body) insideStart(name string) {
+	start := ""
+	switch e := b.expr(name).(type) {
+	case *hclsyntax.TemplateExpr:
+		if len(e.Parts) > 0 {
+			if literal, ok := e.Parts[0].(*hclsyntax.LiteralValueExpr); ok && literal.Val.Type() == cty.String {
+				start = literal.Val.AsString()
+			}
+		}
+	}
+	if strings.HasPrefix(start, "/") || strings.HasPrefix(start, "../") || strings.Contains(start, "\\") {
+		b.fail(b.expr(name).Range(), pathOutside, fmt.Sprintf("A path that begins with %q leads out of the pipeline's directory. Paths are relative to it, with forward slashes:\n    %s = \"data/${bucket}.jsonl\"", start, name))
 	}
 }
 
@@ -232,7 +256,9 @@ func (b *body) gateFile(name string) string {
 	switch {
 	case s == "":
 		return ""
-	case s != path.Clean(s) || strings.HasSuffix(s, "/"):
+	case strings.HasSuffix(s, "/"):
+		b.fail(b.expr(name).Range(), badName, fmt.Sprintf("%q is a directory. Name a file in it:\n    %s = %q", s, name, s+name+".jsonl"))
+	case s != path.Clean(s):
 		b.fail(b.expr(name).Range(), badName, fmt.Sprintf("Write the path in its shortest form: %q.", path.Clean(s)))
 	case strings.HasPrefix(base, "."), strings.HasSuffix(base, ".lock"), strings.HasSuffix(base, ".torn"),
 		slices.Contains([]string{"meta/verdicts.jsonl", "meta/breakers.jsonl", ".decisions/review.jsonl"}, s):

@@ -29,11 +29,17 @@ func guard(name string, src []byte) *hcl.Diagnostic {
 	if len(src) > maxFile {
 		return diag.Error(hcl.Range{Filename: name}, fileTooLarge, "A pipeline file is at most 1 MiB. Move data to files of their own and read them with file, jsondecode or a source block.")
 	}
+	if bytes.HasPrefix(src, []byte("\xFF\xFE")) || bytes.HasPrefix(src, []byte("\xFE\xFF")) {
+		return diag.Error(hcl.Range{Filename: name}, notText, "The file is saved as UTF-16. Save it as UTF-8.")
+	}
+	if bytes.IndexByte(src, 0) >= 0 {
+		return diag.Error(hcl.Range{Filename: name}, notText, "The file holds bytes that no text has. Is it another file than the one that was meant? A pipeline is text in UTF-8.")
+	}
 	if bytes.HasPrefix(src, []byte("\xEF\xBB\xBF")) {
 		return diag.Error(at(0, 3), byteOrderMark, "The file starts with a byte order mark. Save it as UTF-8 without one.")
 	}
 	if i := bytes.IndexByte(src, '\r'); i >= 0 {
-		return diag.Error(at(i, 1), carriageReturn, "Lines end with LF alone, else texts in the file, and so the digests of what is made from them, would differ from machine to machine. Convert it, and tell git with a line in .gitattributes:\n    *.hcl text eol=lf")
+		return diag.Error(at(i, 1), carriageReturn, "Lines end with LF alone, else texts in the file, and so the digests of what is made from them, would differ from machine to machine. Convert it with\n    sed -i 's/\\r$//' "+name+"\nand tell git with a line in .gitattributes:\n    *.hcl text eol=lf")
 	}
 	for i := 0; i < len(src); {
 		r, n := utf8.DecodeRune(src[i:])

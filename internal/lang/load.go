@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/diag"
+	"github.com/penstock-run/penstock/internal/lang/expr"
 )
 
 // DefaultFile is the pipeline that a directory holds.
@@ -83,8 +84,9 @@ func Load(opts Options) (*dag.Graph, *Files, hcl.Diagnostics) {
 	if l.read() {
 		l.declare()
 		l.resolve()
+		before := len(l.diags)
 		l.compileAll()
-		l.prove()
+		l.prove(before)
 	}
 	l.files.Read = slices.Sorted(maps.Keys(l.fsys.seen))
 	l.addresses()
@@ -129,7 +131,13 @@ type loader struct {
 	// schemaless tells that a schema could not be read, so that documents lack
 	// a type for that.
 	schemaless bool
-	keys       map[hcl.Range]bool // of duplicate keys that were complained of
+	unreadVars bool // a file of variables could not be read
+	// vague are the stages whose outcomes could not be read.
+	vague map[*dag.Stage]bool
+	keys  map[hcl.Range]bool // of duplicate keys that were complained of
+	// strays are the labels of blocks that are none, holes the kinds of which a
+	// block could not be read: who names them is not complained of.
+	strays, holes map[string]bool
 
 	plugins   map[*dag.Plugin]*dag.PluginInfo
 	configs   map[*dag.PluginInfo]hcldec.ObjectSpec
@@ -168,6 +176,9 @@ func newLoader(opts Options) *loader {
 		usedCodes: map[dag.Code]bool{},
 		warned:    map[string]bool{},
 		keys:      map[hcl.Range]bool{},
+		strays:    map[string]bool{},
+		vague:     map[*dag.Stage]bool{},
+		holes:     map[string]bool{},
 	}
 }
 
@@ -194,11 +205,21 @@ func (l *loader) resolve() {
 }
 
 // prove asks the graph for its proofs, where it is whole enough to be asked.
-func (l *loader) prove() {
+// Where ways are missing or wrong, what was said since then of the documents
+// that travel them cascades.
+func (l *loader) prove(since int) {
 	if l.broken {
 		return
 	}
-	for _, p := range l.graph.Prove() {
+	problems := l.graph.Prove()
+	if slices.ContainsFunc(problems, dag.Problem.OfWays) {
+		for _, d := range l.diags[since:] {
+			if expr.OfDocuments(d.Summary) || d.Summary == untypedDocument {
+				diag.With(d, diag.Info{Cascade: true})
+			}
+		}
+	}
+	for _, p := range problems {
 		d := diag.FromProblem(p)
 		if r, ok := l.ranges[p.Pos]; ok {
 			d.Subject = &r
@@ -230,12 +251,21 @@ func (l *loader) twice(at, first hcl.Range, summary, detail string) {
 	})
 }
 
+// kindOf is the kind of block that declares what stands behind a first word.
+var kindOf = map[string]string{
+	"artifact": "stage", "outcome": "stage", "failed": "stage", "visit": "stage", "finding": "failure", "var": "variable",
+}
+
 // take keeps the diagnostics of an expression, less what was found in the
-// syntax tree already.
+// syntax tree already. A name that is unknown because what would declare it
+// could not be read is not complained of a second time.
 func (l *loader) take(diags hcl.Diagnostics) {
 	for _, d := range diags {
 		if d.Summary == duplicateKey && d.Subject != nil && l.keys[*d.Subject] {
 			continue
+		}
+		if m, ok := hcl.DiagnosticExtra[expr.Missing](d); ok && m.Member != "" && kindOf[m.Root] != "" && l.excused(kindOf[m.Root], m.Member) {
+			diag.With(d, diag.Info{Cascade: true})
 		}
 		l.diags = append(l.diags, d)
 	}

@@ -73,12 +73,11 @@ func (r *lockReader) read(name string) {
 		r.diags = append(r.diags, d)
 		return
 	}
-	f, diags := hclsyntax.ParseConfig(r.src, name, hcl.InitialPos)
+	body, diags := parse(name, r.src, formLock)
 	r.diags = append(r.diags, diags...)
 	if diags.HasErrors() {
 		return
 	}
-	body := f.Body.(*hclsyntax.Body)
 	for _, attr := range inOrder(body.Attributes) {
 		r.unknown(attr.SrcRange, fmt.Sprintf("the attribute %q", attr.Name))
 	}
@@ -372,7 +371,12 @@ func (l *loader) lockRange(at dag.Pos) hcl.Range {
 	return hcl.Range{Filename: at.File, Start: start, End: end}
 }
 
-func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
+func upper(s string) string {
+	if s == "" {
+		return s
+	}
+	return strings.ToUpper(s[:1]) + s[1:]
+}
 
 // described is what the lock knows of a plugin, nil where it has to be asked.
 func (l *loader) lockedInfo(p *dag.Plugin) *dag.PluginInfo {

@@ -21,6 +21,10 @@ var pipelineShape = shape{
 func (l *loader) loadPipeline() {
 	blocks := l.blocks["pipeline"]
 	if len(blocks) == 0 {
+		if len(l.blocks) == 0 && !l.broken && !l.diags.HasErrors() {
+			l.error(hcl.Range{Filename: l.mainFile()}, emptyPipeline, "The file declares nothing. A pipeline that runs, to start from, is made in an empty directory by\n    penstock init")
+			l.broken = true
+		}
 		if !l.broken {
 			l.error(hcl.Range{Filename: l.mainFile()}, missingBlock, "A pipeline has a name. Write at the top of the file:\n    pipeline \"NAME\" {}")
 		}

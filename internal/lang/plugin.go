@@ -1,8 +1,11 @@
 package lang
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -77,8 +80,11 @@ func (l *loader) describe(p *dag.Plugin, kind string, at hcl.Range) *dag.PluginI
 		return nil
 	}
 	if info.Kind != kind {
-		what := map[string]string{"stage": "a stage", "provider": "a provider"}
-		l.error(at, wrongPluginKind, fmt.Sprintf("The plugin %q is %s plugin, and here stands %s. Name another plugin.", p.Name, what[info.Kind], what[kind]))
+		detail := fmt.Sprintf("The plugin %q answers for a provider, and here a stage's is needed. What asks a model is the plugin \"builtin/prompt\"; lend it this one:\n    plugin   = plugin.prompt\n    provider = provider.x", p.Name)
+		if info.Kind == "stage" {
+			detail = fmt.Sprintf("The plugin %q does the work of a stage, and here one is needed that answers prompts, such as\n    plugin \"openai\" { source = \"builtin/openai\" }", p.Name)
+		}
+		l.error(at, wrongPluginKind, detail)
 		return nil
 	}
 	return info
@@ -108,7 +114,7 @@ func (l *loader) askPlugin(p *dag.Plugin) *dag.PluginInfo {
 		err = fmt.Errorf("it said nothing")
 	}
 	if err != nil {
-		l.error(at, pluginUndescribed, fmt.Sprintf("The plugin %q did not say what it is: %s.", p.Name, strings.TrimSuffix(err.Error(), ".")))
+		l.undescribed(p, at, err)
 		return nil
 	}
 	if faults := descriptionFaults(info); len(faults) > 0 {
@@ -116,6 +122,53 @@ func (l *loader) askPlugin(p *dag.Plugin) *dag.PluginInfo {
 		return nil
 	}
 	return info
+}
+
+// undescribed complains of a plugin that is not there, or is none.
+func (l *loader) undescribed(p *dag.Plugin, at hcl.Range, err error) {
+	if block := l.block("plugin", p.Name); block != nil {
+		for _, name := range []string{"source", "command"} {
+			if attr := block.Body.Attributes[name]; attr != nil {
+				at = attr.Expr.Range()
+			}
+		}
+	}
+	why := ""
+	var own *dag.Error
+	if errors.As(err, &own) && own.Err != nil {
+		err, why = own.Err, own.Hint
+	}
+	switch text := err.Error(); {
+	case strings.HasPrefix(p.Source, "builtin/"):
+		l.error(at, unknownBundled, ended(upper(text)))
+		return
+	case strings.Contains(text, "handshake"):
+		err = errors.New(strings.ReplaceAll(text, "before its handshake", "before it said that it is a plugin"))
+		why = "A plugin is a program that is built to be one, with the SDK or by docs/protocol.md. Any program that reads a document and writes one is run by the plugin exec:\n    plugin \"exec\" { source = \"builtin/exec\" }\n    stage \"x\" {\n      plugin = plugin.exec\n      config { command = [\"python3\", \"step.py\"] }\n    }"
+	case strings.Contains(text, "not executable"):
+		why = fmt.Sprintf("Make it so with\n    chmod +x %s", p.Source)
+	case strings.Contains(text, "executable file not found"):
+		why = "Install it, or write its path: \"./x\" is beside the pipeline."
+	}
+	l.error(at, pluginUndescribed, sentence(fmt.Sprintf("The plugin %q cannot be asked what it is:", p.Name), ended(err.Error()), ended(upper(why))))
+}
+
+// ended is a sentence with its end.
+func ended(s string) string {
+	if s == "" || strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") || strings.Contains(s, "\n    ") {
+		return s
+	}
+	return s + "."
+}
+
+// block is a declared block, nil where there is none.
+func (l *loader) block(kind, name string) *hclsyntax.Block {
+	for _, b := range l.blocks[kind] {
+		if len(b.Labels) == 1 && b.Labels[0] == name {
+			return b
+		}
+	}
+	return nil
 }
 
 // descriptionFaults is what is wrong with a plugin's description: a pipeline
@@ -188,7 +241,7 @@ func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
 	}
 	if price := b.block("price"); price != nil {
 		q := l.open(price, shape{need: []string{"input", "output"}, may: []string{"cached_input"}})
-		p.Price = &dag.Price{Input: q.amount("input"), CachedInput: q.amount("cached_input"), Output: q.amount("output")}
+		p.Price = &dag.Price{Input: q.price("input"), CachedInput: q.price("cached_input"), Output: q.price("output")}
 		if !q.has("cached_input") {
 			p.Price.CachedInput = p.Price.Input
 		}
@@ -202,6 +255,20 @@ func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
 	}
 	c := l.decodeConfig(b, info, true)
 	p.Config, p.Secrets = c.doc, c.secrets
+}
+
+// price is an amount of dollars for a million tokens. One that is likely meant
+// for another number of them is warned of: a budget would be worth nothing.
+func (b *body) price(name string) float64 {
+	usd := b.amount(name)
+	const low, high = 0.001, 5000
+	switch {
+	case usd > high:
+		b.l.warn(b.expr(name).Range(), unlikelyPrice, fmt.Sprintf("Prices are in dollars for a million tokens, and %s would be more than any model costs. Three dollars for a million are written\n    %s = 3", strconv.FormatFloat(usd, 'f', -1, 64), name))
+	case usd > 0 && usd < low:
+		b.l.warn(b.expr(name).Range(), unlikelyPrice, fmt.Sprintf("Prices are in dollars for a million tokens, and %s would be less than any model costs. If it is meant for one token, write\n    %s = %s", strconv.FormatFloat(usd, 'f', -1, 64), name, strconv.FormatFloat(math.Round(usd*1e9)/1e3, 'f', -1, 64)))
+	}
+	return usd
 }
 
 // calls reports whether a provider may be called.
@@ -273,6 +340,9 @@ func (l *loader) loadSources() {
 			b.fail(b.attrs["code"].NameRange, strayAttribute, "`code` is what an item fails with that does not fit the source's schema, and there is no `schema` here. Add one, or remove `code`.")
 		}
 		if e := b.expr("key"); e != nil {
+			if text, ok := plainText(e); ok {
+				b.fail(e.Range(), sameKey, fmt.Sprintf("Every item would have the key %q, and of items with one key the first alone is taken. Read it from the item, as in\n    key = origin.id", text))
+			}
 			l.compileLater(task{e: e, want: expr.WantText, at: place{kind: atSource, source: s}, set: func(x dag.Expr) { s.Key = x }})
 		}
 		l.graph.Sources = append(l.graph.Sources, s)

@@ -93,12 +93,11 @@ func (l *loader) readFile(name string) bool {
 		l.diags = append(l.diags, d)
 		return false
 	}
-	f, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	body, diags := parse(name, src, formPipeline)
 	l.diags = append(l.diags, diags...)
 	if diags.HasErrors() {
 		return false
 	}
-	body := f.Body.(*hclsyntax.Body)
 	l.bodies = append(l.bodies, body)
 	l.duplicateKeys(body)
 	l.sortBlocks(body, strings.HasSuffix(name, ".test.hcl"))
@@ -127,16 +126,46 @@ func (l *loader) sortBlocks(body *hclsyntax.Body, test bool) {
 			l.error(b.TypeRange, misplacedBlock, fmt.Sprintf("A file *.test.hcl holds test blocks only; a %s block stands in pipeline.hcl or a file *.pipeline.hcl beside it.", b.Type))
 		case b.Type == "test":
 			l.error(b.TypeRange, misplacedBlock, "A test block stands in a file of its own, called *.test.hcl.")
-		case topLevel[b.Type] == nil:
-			l.error(b.TypeRange, unknownBlock, sentence(fmt.Sprintf("There is no block called %q at the top of a pipeline.", b.Type), diag.DidYouMean(b.Type, topNames)))
 		default:
-			if l.checkLabels(b, topLevel[b.Type].label) {
-				l.blocks[b.Type] = append(l.blocks[b.Type], b)
-			} else {
-				l.broken = true
-			}
+			l.takeTop(b)
 		}
 	}
+}
+
+// takeTop takes a block of the top level. One that is misspelt is taken as what
+// it was meant to be, so that what refers to it is not complained of.
+func (l *loader) takeTop(b *hclsyntax.Block) {
+	if topLevel[b.Type] == nil {
+		hint := habit("top", b.Type)
+		meant := ""
+		if hint == "" {
+			meant = only(diag.Nearest(b.Type, topNames))
+			hint = meantOrAll(b.Type, topNames)
+		}
+		l.error(b.TypeRange, unknownBlock, sentence(fmt.Sprintf("There is no block called %q at the top of a pipeline.", b.Type), hint))
+		if topLevel[meant] == nil || len(b.Labels) == 1 != (topLevel[meant].label != "") {
+			l.broken, l.misnamed = true, true
+			for _, label := range b.Labels {
+				l.strays[label] = true
+			}
+			return
+		}
+		renamed := *b
+		renamed.Type = meant
+		b = &renamed
+	}
+	if !l.checkLabels(b, topLevel[b.Type].label) {
+		l.broken = true
+		l.holes[b.Type] = true
+		return
+	}
+	l.blocks[b.Type] = append(l.blocks[b.Type], b)
+}
+
+// excused tells whether a name of a kind may be unknown only because its block
+// could not be read, which is complained of already.
+func (l *loader) excused(kind, name string) bool {
+	return l.strays[name] || l.holes[kind] && len(diag.Nearest(name, l.names[kind].names)) == 0
 }
 
 // duplicateKeys finds object constructors that name a key twice: HCL lets the

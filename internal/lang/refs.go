@@ -2,10 +2,11 @@ package lang
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
-	"github.com/zclconf/go-cty/cty"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/diag"
@@ -30,7 +31,7 @@ func (l *loader) declare() {
 			if l.declareOne(s, b) {
 				kept = append(kept, b)
 			} else {
-				l.broken = true
+				l.broken, l.holes[kind] = true, true
 			}
 		}
 		l.blocks[kind] = kept
@@ -80,13 +81,16 @@ func reference[T any](l *loader, e hcl.Expression, kind string) *T {
 	}
 	s := l.names[kind]
 	node, ok := s.nodes[name].(*T)
+	l.misnamed = l.misnamed || !ok && kind == "failure"
+	if !ok && l.excused(kind, name) {
+		return nil
+	}
 	if !ok {
 		hint := diag.DidYouMean(name, s.names)
 		if len(s.names) == 0 {
 			hint = fmt.Sprintf("Declare it:\n    %s %q { … }", kind, name)
 		}
 		l.error(at, unknownSummary[kind], sentence(fmt.Sprintf("There is no %s %q.", kind, name), hint))
-		l.misnamed = l.misnamed || kind == "failure"
 		return nil
 	}
 	return node
@@ -95,39 +99,68 @@ func reference[T any](l *loader, e hcl.Expression, kind string) *T {
 // referenceName takes a reference apart.
 func (l *loader) referenceName(e hcl.Expression, kind string) (string, hcl.Range, bool) {
 	traversal, diags := hcl.AbsTraversalForExpr(e)
-	form := kind + ".NAME"
-	if diags.HasErrors() {
-		if word, ok := plainText(e); ok {
-			detail := fmt.Sprintf("A %s is named by a reference, not by a text. Write it without quotes:\n    %s.%s", kind, kind, word)
-			if !hclsyntax.ValidIdentifier(word) {
-				detail = fmt.Sprintf("A %s is named by a reference, not by a text. Write %s without quotes.", kind, form)
-			}
-			l.error(e.Range(), notAReference, detail)
-			return "", hcl.Range{}, false
-		}
-		l.error(e.Range(), notAReference, fmt.Sprintf("Here stands a reference, written %s; it cannot be computed, because the graph is proved before anything runs.", form))
-		return "", hcl.Range{}, false
-	}
-	if root := traversal.RootName(); root != kind {
-		detail := fmt.Sprintf("Here stands a %s, written %s; this is %q.", kind, form, root)
-		if len(traversal) == 1 {
-			if _, ok := l.names[kind].nodes[root]; ok {
-				detail = fmt.Sprintf("Here stands a reference. Write\n    %s.%s", kind, root)
-			}
-		}
-		l.error(e.Range(), notAReference, detail)
-		return "", hcl.Range{}, false
-	}
-	if len(traversal) == 2 {
-		if step, ok := traversal[1].(hcl.TraverseAttr); ok {
-			return step.Name, e.Range(), true
-		}
-		if step, ok := traversal[1].(hcl.TraverseIndex); ok && step.Key.Type() == cty.String {
-			return step.Key.AsString(), e.Range(), true
+	if !diags.HasErrors() && traversal.RootName() == kind && len(traversal) == 2 {
+		if name, ok := second(traversal); ok {
+			return name, e.Range(), true
 		}
 	}
-	l.error(e.Range(), notAReference, fmt.Sprintf("A reference is a kind and a name, no more: %s.", form))
+	l.notReference(e, kind)
 	return "", hcl.Range{}, false
+}
+
+// notReference says how the reference is written that an expression was meant
+// to be, of one of the kinds that may stand there.
+func (l *loader) notReference(e hcl.Expression, kinds ...string) {
+	l.misnamed = l.misnamed || slices.Contains(kinds, "failure")
+	forms := make([]string, len(kinds))
+	for i, kind := range kinds {
+		forms[i] = kind + ".NAME"
+	}
+	form := strings.Join(forms, " or ")
+	detail := fmt.Sprintf("Here stands a reference, written %s; it cannot be computed, because the graph is proved before anything runs.", form)
+	traversal, diags := hcl.AbsTraversalForExpr(e)
+	switch word, isText := plainText(e); {
+	case isText:
+		detail = fmt.Sprintf("A %s is named by a reference, not by a text. Write it without quotes:\n    %s", kinds[0], l.asReference(word, kinds))
+	case !diags.HasErrors() && len(traversal) > 2 && slices.Contains(kinds, traversal.RootName()):
+		name, _ := second(traversal)
+		detail = fmt.Sprintf("A reference is a kind and a name, no more. Write\n    %s.%s", traversal.RootName(), name)
+	case !diags.HasErrors() && len(traversal) == 1:
+		detail = fmt.Sprintf("Here stands a reference, written %s. Write\n    %s", form, l.asReference(traversal.RootName(), kinds))
+	case !diags.HasErrors():
+		root := traversal.RootName()
+		detail = fmt.Sprintf("Here stands a %s, written %s; this is %q.", strings.Join(kinds, " or a "), form, root)
+		if name, ok := second(traversal); ok && len(diag.Nearest(root, kinds)) == 1 {
+			detail = fmt.Sprintf("Here stands a reference, written %s. Write\n    %s.%s", form, diag.Nearest(root, kinds)[0], name)
+		}
+	default:
+		switch e := e.(type) {
+		case *hclsyntax.TemplateWrapExpr:
+			detail = fmt.Sprintf("A reference stands by itself, in no text. Write\n    %s", e.Wrapped.Range().SliceBytes(l.files.Source(e.Range().Filename)))
+		case *hclsyntax.TupleConsExpr:
+			detail = fmt.Sprintf("Here stands one reference, not a list. Write\n    %s", form)
+		case *hclsyntax.ConditionalExpr:
+			detail = fmt.Sprintf("A reference is written out: %s. It is not chosen by a condition, because the graph is proved before anything runs. Which way an item takes is chosen by\n    when {\n      if = CONDITION\n      to = stage.a\n    }\n    else { to = stage.b }", form)
+		}
+	}
+	l.error(e.Range(), notAReference, detail)
+}
+
+// asReference is how a word is written as a reference: of the kind that has
+// such a name, of the first where none has.
+func (l *loader) asReference(word string, kinds []string) string {
+	for _, kind := range kinds {
+		word = strings.TrimPrefix(word, kind+".")
+	}
+	for _, kind := range kinds {
+		if l.names[kind].nodes[word] != nil {
+			return kind + "." + word
+		}
+	}
+	if !hclsyntax.ValidIdentifier(word) {
+		word = "NAME"
+	}
+	return kinds[0] + "." + word
 }
 
 // plainText is the text that e is, where it is one without anything in it.

@@ -91,7 +91,9 @@ func (l *loader) loadOn(r *dag.Route, b *body, here armPlace) {
 			continue
 		}
 		first[word] = at
-		if len(declared) > 0 && !slices.Contains(declared, word) {
+		if len(declared) > 0 && !slices.Contains(declared, word) && slices.ContainsFunc(r.From, func(s *dag.Stage) bool { return l.vague[s] }) {
+			l.broken = true
+		} else if len(declared) > 0 && !slices.Contains(declared, word) {
 			l.error(at, unknownOutcome, sentence(fmt.Sprintf("%s no outcome %q.", haveOutcome(r.From), word), diag.DidYouMean(word, declared)))
 			l.broken = true
 		}
@@ -241,7 +243,8 @@ func (l *loader) armMode(a *dag.Arm, b *body, here armPlace) bool {
 
 func (l *loader) armTo(a *dag.Arm, b *body, here armPlace) bool {
 	e := b.expr("to")
-	if t, diags := hcl.AbsTraversalForExpr(e); !diags.HasErrors() && t.RootName() == "gate" {
+	t, diags := hcl.AbsTraversalForExpr(e)
+	if !diags.HasErrors() && t.RootName() == "gate" {
 		a.Kind = dag.ArmGate
 		gate := reference[dag.Gate](l, e, "gate")
 		a.As = dag.Triage(b.word("as", string(dag.Review), string(dag.Quarantine), string(dag.Skip), string(dag.Reject)))
@@ -251,8 +254,8 @@ func (l *loader) armTo(a *dag.Arm, b *body, here armPlace) bool {
 		}
 		b.stray("with a way to the gate", "max", "status", "exhausted")
 		return gate != nil
-	} else if !diags.HasErrors() && t.RootName() != "stage" {
-		l.error(e.Range(), notAReference, fmt.Sprintf("An item goes to a stage or to the gate: write stage.NAME or gate.NAME; this is %q.", t.RootName()))
+	} else if diags.HasErrors() || t.RootName() != "stage" {
+		l.notReference(e, "stage", "gate")
 		return false
 	}
 	a.Kind = dag.ArmStage

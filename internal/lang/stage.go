@@ -85,7 +85,8 @@ func isName(e hclsyntax.Expression, name string) bool {
 func (l *loader) stageOutcomes(s *dag.Stage, b *body) {
 	s.Outcomes = []string{"ok"}
 	if !b.has("outcomes") {
-		if e := b.expr("outcome"); e != nil {
+		l.vague[s] = b.strange || b.misused["outcomes"]
+		if e := b.expr("outcome"); e != nil && !l.vague[s] {
 			b.fail(e.Range(), strayAttribute, "`outcome` tells which of several outcomes a visit ends with, and the stage declares none. Write\n    outcomes = [\"…\", \"…\"]")
 		}
 		return
@@ -97,7 +98,7 @@ func (l *loader) stageOutcomes(s *dag.Stage, b *body) {
 	if len(words) > 0 {
 		s.Outcomes = words
 	} else {
-		l.broken = true
+		l.broken, l.vague[s] = true, true
 	}
 }
 
@@ -186,7 +187,11 @@ func (l *loader) pluginOutcomes(s *dag.Stage, b *body) {
 // schema says all that it can be.
 func (l *loader) outcomeWords(s *dag.Stage, b *body, x dag.Expr) {
 	words := expr.Words(x)
-	if words == nil || !b.has("outcomes") {
+	if words == nil || !b.has("outcomes") || l.vague[s] {
+		return
+	}
+	if text, ok := plainText(b.expr("outcome")); ok && len(s.Outcomes) > 1 {
+		b.fail(b.expr("outcome").Range(), outcomeNeverSaid, fmt.Sprintf("This is the text %q, so every visit would end with it. What the output says is read without quotes:\n    outcome = output.%s", text, word(text)))
 		return
 	}
 	for i, word := range s.Outcomes {
@@ -194,6 +199,14 @@ func (l *loader) outcomeWords(s *dag.Stage, b *body, x dag.Expr) {
 			l.error(elementRange(b.expr("outcomes"), i), outcomeNeverSaid, sentence(fmt.Sprintf("%s is never %q.", x, word), diag.DidYouMean(word, words)))
 		}
 	}
+}
+
+// word is a text as a name, NAME where it cannot be one.
+func word(text string) string {
+	if text = strings.TrimPrefix(text, "output."); hclsyntax.ValidIdentifier(text) {
+		return text
+	}
+	return "NAME"
 }
 
 func quoted(words []string) string {

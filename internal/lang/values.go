@@ -12,8 +12,10 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
+	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/penstock-run/penstock/internal/diag"
+	"github.com/penstock-run/penstock/internal/lang/expr"
 )
 
 // value evaluates an attribute that must be known when the pipeline is loaded.
@@ -44,17 +46,32 @@ func (b *body) isPlain(at hcl.Range, name string, v cty.Value, want cty.Type) bo
 	case v.ContainsMarked():
 		b.fail(at, sensitiveValue, fmt.Sprintf("The value of %s is sensitive. A sensitive value may stand in the config block of a provider and in the connection of a corpus, nowhere else.", name))
 	case v.IsNull():
-		b.fail(at, wrongType, fmt.Sprintf("The value of %s is null. Write %s, or leave the attribute out.", name, article(want)))
+		b.fail(at, wrongType, fmt.Sprintf("The value of %s is null. Give it %s, or leave it out.", name, article(want)))
 	case !v.IsWhollyKnown():
 		b.fail(at, wrongType, fmt.Sprintf("The value of %s is not known when the pipeline is loaded.", name))
 	case want != cty.NilType && v.Type() != want:
-		b.fail(at, wrongType, fmt.Sprintf("The value of %s must be %s; this is %s.", name, article(want), article(v.Type())))
+		b.fail(at, wrongType, sentence(fmt.Sprintf("The value of %s must be %s; this is %s.", name, article(want), article(v.Type())), unquoted(v, want)))
 	case want == cty.Number && v.AsBigFloat().IsInf():
 		b.fail(at, wrongType, fmt.Sprintf("The value of %s is infinite: a division by zero gives that.", name))
 	default:
 		return true
 	}
 	return false
+}
+
+// unquoted is how a value is written that is a text for its quotes alone.
+func unquoted(v cty.Value, want cty.Type) string {
+	if v.Type() == cty.String && v.AsString() != "" {
+		if plain, err := convert.Convert(v, want); err == nil && want != cty.String && plain.IsKnown() && !plain.IsNull() {
+			return "Write it without quotes: " + v.AsString()
+		}
+	}
+	if want == cty.String && v.Type().IsPrimitiveType() {
+		if text, err := convert.Convert(v, cty.String); err == nil {
+			return fmt.Sprintf("Write it in quotes: %q", text.AsString())
+		}
+	}
+	return ""
 }
 
 // article names a type in the words of the language.
@@ -99,8 +116,15 @@ func (b *body) required(name string) string {
 
 // word is a text out of a closed list.
 func (b *body) word(name string, words ...string) string {
-	v, ok := b.typed(name, cty.String)
+	v, ok := b.value(name)
 	if !ok {
+		return ""
+	}
+	if plain, marks := v.Unmark(); len(marks) == 0 && plain.IsKnown() && !plain.IsNull() && plain.Type() != cty.String {
+		b.fail(b.expr(name).Range(), wrongType, fmt.Sprintf("The value of %s is one of the texts %s; this is %s.", name, quoted(words), article(v.Type())))
+		return ""
+	}
+	if !b.isPlain(b.expr(name).Range(), name, v, cty.String) {
 		return ""
 	}
 	s := v.AsString()
@@ -142,7 +166,7 @@ func (b *body) amount(name string) float64 {
 	}
 	f, _ := v.AsBigFloat().Float64()
 	if f < 0 || math.IsInf(f, 0) {
-		b.fail(b.expr(name).Range(), numberOutOfRange, fmt.Sprintf("The value of %s must not be negative; this is %s.", name, v.AsBigFloat().Text('g', 12)))
+		b.fail(b.expr(name).Range(), numberOutOfRange, fmt.Sprintf("The value of %s must be a number that is not below 0, up to 1.7e308; this is %s.", name, v.AsBigFloat().Text('g', 12)))
 		return 0
 	}
 	return f
@@ -156,7 +180,7 @@ func (b *body) duration(name string) time.Duration {
 	}
 	at := b.expr(name).Range()
 	if !v.IsMarked() && v.IsKnown() && v.Type() == cty.Number {
-		b.fail(at, badDuration, fmt.Sprintf("The value of %s is a text with a unit, such as \"90s\" or \"5m\".", name))
+		b.fail(at, badDuration, fmt.Sprintf("The value of %s is a text with a unit. For that many seconds write\n    %s = \"%ss\"", name, name, v.AsBigFloat().Text('g', 12)))
 		return 0
 	}
 	if !b.isPlain(at, name, v, cty.String) {
@@ -188,7 +212,7 @@ func (b *body) listOf(e hclsyntax.Expression, name string, v cty.Value) ([]strin
 	}
 	t := v.Type()
 	if !t.IsTupleType() && !t.IsListType() && !t.IsSetType() {
-		b.fail(at, wrongType, fmt.Sprintf("The value of %s must be a list of texts; this is %s. Write it in brackets: [\"…\"].", name, article(t)))
+		b.fail(at, wrongType, fmt.Sprintf("The value of %s must be a list of texts; this is %s. Write it in brackets:\n    %s = [%s]", name, article(t), name, expr.SourceText(at, b.l.files.Source)))
 		return nil, false
 	}
 	list := []string{}

@@ -1,6 +1,8 @@
 package lang
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty/convert"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/canon"
 	"github.com/penstock-run/penstock/internal/diag"
 	"github.com/penstock-run/penstock/internal/lang/expr"
 )
@@ -23,6 +26,7 @@ type given struct {
 	value  cty.Value // of a file; NilVal: text
 	text   string    // of a flag or the environment
 	source string    // in words, for messages
+	bad    bool      // it was complained of already
 }
 
 var variableShape = shape{
@@ -38,9 +42,8 @@ func (l *loader) loadVariables() {
 		values[name] = given{text: l.opts.Vars[name], source: "--var " + name}
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
-		if _, ok := l.names["variable"].at[name]; !ok && !l.opts.AnyVars {
-			l.diags = append(l.diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: unknownVariable,
-				Detail: sentence(fmt.Sprintf("%s sets a variable %q, which the pipeline does not declare.", values[name].source, name), diag.DidYouMean(name, l.names["variable"].names))})
+		if _, ok := l.names["variable"].at[name]; !ok && !l.opts.AnyVars && !l.excused("variable", name) {
+			l.unknownVariable(name, values[name].source)
 		}
 	}
 	var loaded []*body
@@ -62,6 +65,15 @@ func (l *loader) loadVariables() {
 	}
 }
 
+func (l *loader) unknownVariable(name, source string) {
+	hint := meantOrAll(name, l.names["variable"].names)
+	if len(l.names["variable"].names) == 0 {
+		hint = fmt.Sprintf("It declares none. Write\n    variable %q { type = string }", name)
+	}
+	l.diags = append(l.diags, &hcl.Diagnostic{Severity: hcl.DiagError, Summary: unknownVariable,
+		Detail: sentence(fmt.Sprintf("%s sets a variable %q, which the pipeline does not declare.", source, name), hint)})
+}
+
 func (l *loader) loadVariable(block *hclsyntax.Block, value given, isSet bool) *body {
 	name := block.Labels[0]
 	b := l.open(block, variableShape)
@@ -76,7 +88,7 @@ func (l *loader) loadVariable(block *hclsyntax.Block, value given, isSet bool) *
 		typ, defaults, v.Type = t, d, typeexpr.TypeString(t)
 	}
 	poison := func() { l.poisoned["var."+name] = true }
-	if !b.ok {
+	if !b.ok || value.bad {
 		poison()
 		return b
 	}
@@ -107,11 +119,23 @@ func (l *loader) loadVariable(block *hclsyntax.Block, value given, isSet bool) *
 // typeComplaint says what may be written instead of something that is no type.
 func typeComplaint(e hcl.Expression, bad *hcl.Diagnostic, src []byte) string {
 	if bad.Subject.CanSliceBytes(src) {
-		if word := string(bad.Subject.SliceBytes(src)); hclsyntax.ValidIdentifier(word) {
+		word := string(bad.Subject.SliceBytes(src))
+		switch word {
+		case "list", "set", "map":
+			return fmt.Sprintf("It is said of what: %s(string), %s(number) or %s(any).", word, word, word)
+		case "object", "tuple":
+			return "It is said of what: object({ a = string }) or tuple([string, number])."
+		}
+		if meant := map[string]string{"int": "number", "integer": "number", "float": "number", "str": "string", "text": "string", "boolean": "bool", "array": "list(any)", "dict": "map(any)"}[word]; meant != "" {
+			return fmt.Sprintf("%q is no type. Write\n    type = %s", word, meant)
+		}
+		if hclsyntax.ValidIdentifier(word) {
 			return sentence(fmt.Sprintf("%q is no type.", word), diag.DidYouMean(word, typeWords), typeForms)
 		}
 	}
-	if text, ok := plainText(e); ok {
+	if text, ok := plainText(e); ok && slices.Contains(typeWords, text) {
+		return fmt.Sprintf("A type is written without quotes:\n    type = %s", text)
+	} else if ok {
 		return sentence("A type is written without quotes.", diag.DidYouMean(text, typeWords), typeForms)
 	}
 	return sentence(strings.TrimSuffix(bad.Detail, ".")+".", typeForms)
@@ -128,6 +152,17 @@ func (g given) place(b *body) hcl.Range {
 		return b.place("default")
 	}
 	return b.at
+}
+
+// form is how a value is written where this one came from.
+func (g given) form(b *body, value string) string {
+	switch {
+	case g.source == "":
+		return "default = " + value
+	case strings.HasPrefix(g.source, "--var "):
+		return fmt.Sprintf("--var '%s=%s'", strings.TrimPrefix(g.source, "--var "), value)
+	}
+	return value
 }
 
 func (g given) words() string {
@@ -149,6 +184,9 @@ func (l *loader) variableValue(b *body, name string, value given, isSet bool, ty
 	case b.has("default"):
 		return l.constantIn(b.expr("default"), l.variableEnv(true))
 	}
+	if l.unreadVars { // it may stand in the file that could not be read
+		return cty.NilVal, false
+	}
 	l.error(b.at, variableNotSet, fmt.Sprintf("The variable %q has no default, so it must be set, by one of\n    --var %s=VALUE\n    --var-file FILE, with a line %s = VALUE\n    PENSTOCK_VAR_%s=VALUE", name, name, name, name))
 	return cty.NilVal, false
 }
@@ -167,11 +205,26 @@ func (l *loader) parseGiven(b *body, name string, value given, typ cty.Type) (ct
 		v, diags = e.Value(nil)
 	}
 	if diags.HasErrors() {
-		l.error(b.at, badVariable, fmt.Sprintf("The value that %s gives cannot be read. Written as in a pipeline file, quoted for the shell, it could be\n    --var '%s=%s'", value.source, name, example(typ)))
+		l.error(b.at, badVariable, fmt.Sprintf("%s, and its type is %s. Written as in a pipeline file, quoted for the shell, it could be\n    --var '%s=%s'", value.sets(b, name), inWords(typ), name, example(typ)))
 		return cty.NilVal, false
 	}
 	return v, true
 }
+
+// sets says what was given, but for a secret.
+func (g given) sets(b *body, name string) string {
+	if b.flag("sensitive", false) {
+		return fmt.Sprintf("%s gives the variable %q a value that cannot be read", g.source, name)
+	}
+	text := []rune(g.text)
+	if len(text) > 40 {
+		text = append(text[:40], '…')
+	}
+	return fmt.Sprintf("%s gives the variable %q the value %s", g.source, name, string(text))
+}
+
+// inWords is a type as it is written in a variable block.
+func inWords(t cty.Type) string { return strings.Join(strings.Fields(typeexpr.TypeString(t)), " ") }
 
 // example is a value of a type, as it is written.
 func example(t cty.Type) string {
@@ -209,7 +262,7 @@ func (l *loader) convertVariable(b *body, v cty.Value, typ cty.Type, defaults *t
 		err = fmt.Errorf("%s is needed, and this is %s", article(typ), article(v.Type()))
 	}
 	if err != nil {
-		l.error(value.place(b), badVariable, fmt.Sprintf("The value that %s gives does not fit the type: %s. It could be\n    %s", value.words(), err, example(typ)))
+		l.error(value.place(b), badVariable, fmt.Sprintf("The value that %s gives does not fit the type: %s. It could be\n    %s", value.words(), err, value.form(b, example(typ))))
 		return cty.NilVal, false
 	}
 	return out, true
@@ -250,28 +303,73 @@ func (l *loader) readVarFiles() map[string]given {
 		l.files.Sources[name] = src
 		if d := guard(name, src); d != nil {
 			l.diags = append(l.diags, d)
+			l.unreadVars = true
 			continue
 		}
-		var f *hcl.File
-		var diags hcl.Diagnostics
+		read := l.readVarFile
 		if strings.HasSuffix(name, ".json") {
-			f, diags = hcljson.Parse(src, name)
-		} else {
-			f, diags = hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+			read = l.readVarJSON
 		}
-		l.diags = append(l.diags, diags...)
-		if diags.HasErrors() {
-			continue
-		}
-		attrs, diags := f.Body.JustAttributes()
-		l.diags = append(l.diags, diags...)
-		for _, attr := range attrs {
-			v, diags := attr.Expr.Value(nil)
-			l.diags = append(l.diags, diags...)
-			if !diags.HasErrors() {
-				values[attr.Name] = given{value: v, source: name}
-			}
+		if !read(name, src, values) {
+			l.unreadVars = true
 		}
 	}
 	return values
+}
+
+// readVarFile reads lines NAME = VALUE.
+func (l *loader) readVarFile(name string, src []byte, values map[string]given) bool {
+	body, diags := parse(name, src, formVariables)
+	l.diags = append(l.diags, diags...)
+	if diags.HasErrors() {
+		return false
+	}
+	for _, b := range body.Blocks {
+		l.error(b.DefRange(), strayBlock, fmt.Sprintf("A file of variables holds values, no blocks. Write\n    %s = …", b.Type))
+	}
+	ok := len(body.Blocks) == 0
+	for _, attr := range inOrder(body.Attributes) {
+		v, diags := attr.Expr.Value(nil)
+		if diags.HasErrors() {
+			ok = false
+			values[attr.Name] = given{value: cty.NullVal(cty.DynamicPseudoType), source: name, bad: true}
+			l.error(attr.Expr.Range(), badVariable, fmt.Sprintf("What a file of variables gives to %q is written out: no names and no functions can be read in it. A text is written in quotes.", attr.Name))
+			continue
+		}
+		values[attr.Name] = given{value: v, source: name}
+	}
+	return ok
+}
+
+// readVarJSON reads one object in JSON, whose members are the values.
+func (l *loader) readVarJSON(name string, src []byte, values map[string]given) bool {
+	doc, err := canon.Canonical(nil, src)
+	if err != nil {
+		at := hcl.Range{Filename: name}
+		var place *canon.Error
+		if errors.As(err, &place) {
+			at = rangeOf(name, src, min(place.Offset, len(src)), min(1, len(src)-min(place.Offset, len(src))))
+			err = errors.New(place.Reason)
+		}
+		l.error(at, badVariable, fmt.Sprintf("The file is not JSON: %s.", err))
+		return false
+	}
+	if !bytes.HasPrefix(doc, []byte("{")) {
+		l.error(rangeOf(name, src, 0, 1), badVariable, "A file of variables in JSON is one object:\n    { \"name\": \"value\" }")
+		return false
+	}
+	f, diags := hcljson.Parse(src, name)
+	if !diags.HasErrors() {
+		attrs, more := f.Body.JustAttributes()
+		diags = append(diags, more...)
+		for _, attr := range attrs {
+			v, more := attr.Expr.Value(nil)
+			diags = append(diags, more...)
+			values[attr.Name] = given{value: v, source: name}
+		}
+	}
+	for _, d := range diags { // a member whose name is no name, or a text with ${ in it
+		l.error(*d.Subject, badVariable, fmt.Sprintf("This member cannot be the value of a variable: %s", d.Detail))
+	}
+	return !diags.HasErrors()
 }

@@ -13,7 +13,9 @@ package schema
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -50,6 +52,10 @@ func Compile(name string, source []byte) (s *Schema, err error) {
 		}
 	}()
 	canonical, err := canon.Canonical(nil, source)
+	if first := strings.TrimSpace(string(source)); err != nil && notJSON().MatchString(first) {
+		line, _, _ := strings.Cut(first, "\n")
+		return nil, fmt.Errorf("%s is not JSON: it begins with %q; a schema is written in JSON, such as {\"type\": \"object\"}", name, shortened(line))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s is not strict JSON: %w", name, err)
 	}
@@ -105,9 +111,27 @@ func compileError(name string, err error) error {
 	var meta *jsonschema.SchemaValidationError
 	var misfit *jsonschema.ValidationError
 	if errors.As(err, &meta) && errors.As(meta.Err, &misfit) {
-		return fmt.Errorf("%s is not a JSON Schema: %w", name, explain(misfit))
+		return fmt.Errorf("%s is not a JSON Schema: %s", name, ours.Replace(explain(misfit).Error()))
 	}
-	return fmt.Errorf("%s is not a JSON Schema: %s", name, strings.NewReplacer(base+"#", "#", base, "#").Replace(oneLine(err.Error())))
+	text := ours.Replace(oneLine(err.Error()))
+	if pointer, ok := strings.CutPrefix(text, "json-pointer in "); ok {
+		return fmt.Errorf("%s refers to %s, which is not in it; write it under \"$defs\"", name, strings.TrimSuffix(pointer, " not found"))
+	}
+	return fmt.Errorf("%s is not a JSON Schema: %s", name, text)
+}
+
+// notJSON tells a text in another language, whose first word no JSON has.
+var notJSON = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_$<#/][^\n]*`) })
+
+// ours leaves out of the library's texts what tells of the library.
+var ours = strings.NewReplacer(base+"#", "#", base, "#", "error parsing regexp: ", "", " Perl syntax", " syntax")
+
+// shortened is the beginning of a line, to be recognised by.
+func shortened(line string) string {
+	if runes := []rune(line); len(runes) > 40 {
+		return string(runes[:40]) + "…"
+	}
+	return line
 }
 
 // Validate checks a document in canonical form. The error is a *Misfit.

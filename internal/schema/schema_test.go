@@ -102,6 +102,7 @@ func TestCompileRefuses(t *testing.T) {
 	for _, tt := range []struct{ source, want string }{
 		{`{"type":`, `s.json is not strict JSON: line 1, column 9 (/type): the text ends before the document does`},
 		{`{"type":"object","type":"object"}`, `s.json is not strict JSON: line 1, column 18 (/type): the name "type" stands twice in one object`},
+		{"type: object\n", `s.json is not JSON: it begins with "type: object"; a schema is written in JSON, such as {"type": "object"}`},
 		{`[]`, `s.json is not a JSON Schema: a schema is an object or a bool`},
 		{`{"type":"sting"}`, `s.json is not a JSON Schema: /type: expected one of "array", "boolean", "integer", "null", "number", "object", "string", found "sting"`},
 		{`{"properties":{"a":{"minimum":"x"}}}`, `s.json is not a JSON Schema: /properties/a/minimum: expected a number, found a string`},
@@ -109,8 +110,8 @@ func TestCompileRefuses(t *testing.T) {
 		{`{"$ref":"http://example.com/x.json"}`, `s.json refers to "http://example.com/x.json", which is outside the schema; copy what is needed into its "$defs" and refer to it as "#/$defs/NAME"`},
 		{`{"$ref":"file:///etc/passwd"}`, `s.json refers to "file:///etc/passwd", which is outside the schema; copy what is needed into its "$defs" and refer to it as "#/$defs/NAME"`},
 		{`{"$ref":"other.json#/a"}`, `s.json refers to "other.json", which is outside the schema; copy what is needed into its "$defs" and refer to it as "#/$defs/NAME"`},
-		{`{"$ref":"#/$defs/none"}`, `s.json is not a JSON Schema: json-pointer in "#/$defs/none" not found`},
-		{`{"pattern":"(?=a)b"}`, "s.json is not a JSON Schema: /pattern: \"(?=a)b\" is no pattern of RE2, which has no look-ahead and no back-references: error parsing regexp: invalid or unsupported Perl syntax: `(?=`"},
+		{`{"$ref":"#/$defs/none"}`, `s.json refers to "#/$defs/none", which is not in it; write it under "$defs"`},
+		{`{"pattern":"(?=a)b"}`, "s.json is not a JSON Schema: /pattern: \"(?=a)b\" is no pattern of RE2, which has no look-ahead and no back-references: invalid or unsupported syntax: `(?=`"},
 	} {
 		_, err := Compile("s.json", []byte(tt.source))
 		if err == nil || err.Error() != tt.want {

@@ -29,7 +29,8 @@ import (
 type plugin struct {
 	stage    func() sdk.Stage
 	provider func() sdk.Provider
-	calls    func(config []byte) int // of a stage that asks for completions
+	calls    func(config []byte) int          // of a stage that asks for completions
+	advise   func(sdk.Config) sdk.Diagnostics // of a stage that can tell what is likely not meant; nil: none
 }
 
 var plugins = map[string]plugin{
@@ -39,7 +40,7 @@ var plugins = map[string]plugin{
 	"gemini":    {provider: gemini.Provider},
 	"ollama":    {provider: ollama.Provider},
 	"openai":    {provider: openai.Provider},
-	"prompt":    {stage: prompt.Stage, calls: prompt.CallsPerVisit},
+	"prompt":    {stage: prompt.Stage, calls: prompt.CallsPerVisit, advise: prompt.Advise},
 }
 
 // Names lists the bundled plugins, sorted: NAME of builtin/NAME.
@@ -73,13 +74,19 @@ func CheckConfig(name, directory string, config []byte) []dag.ConfigProblem {
 	if p.stage == nil {
 		return nil // a provider's needs its secrets, which a replay does without
 	}
-	_, err := p.stage().Configure(context.Background(), sdk.Config{JSON: config, Directory: directory})
+	given := sdk.Config{JSON: config, Directory: directory}
+	_, err := p.stage().Configure(context.Background(), given)
 	var said sdk.Diagnostics
 	switch {
-	case err == nil:
+	case err == nil && p.advise == nil:
 		return nil
+	case err == nil:
+		said = p.advise(given)
 	case !errors.As(err, &said):
 		return []dag.ConfigProblem{{Summary: "The plugin refuses this configuration", Detail: err.Error()}}
+	}
+	if len(said) == 0 {
+		return nil
 	}
 	problems := make([]dag.ConfigProblem, len(said))
 	for i, d := range said {

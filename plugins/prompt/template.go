@@ -237,6 +237,8 @@ func (r *rewriter) call(function *parse.IdentifierNode, args int) {
 		reason := fmt.Sprintf("there is no function %q", function.Ident)
 		if did := diag.DidYouMean(function.Ident, functionNames()); did != "" {
 			reason += "; " + strings.TrimSuffix(lowerFirst(did), ".")
+		} else if args == 0 {
+			reason += fmt.Sprintf("; what the input has is read with a dot before it, as in {{ .%s }}", function.Ident)
 		}
 		r.fail(function.Pos, "%s", reason)
 		return
@@ -261,6 +263,11 @@ func (r *rewriter) argument(n parse.Node, first bool) parse.Node {
 		}
 	case *parse.ChainNode:
 		label := n.Node.String()
+		if root, ok := n.Node.(*parse.IdentifierNode); ok {
+			path := strings.Join(n.Field, ".")
+			r.fail(root.Pos, "there is no name %q: what the input has is read with a dot before it, as in {{ .%s }}; the whole input is {{ json . }}", root.Ident, path)
+			return n
+		}
 		if _, ok := n.Node.(*parse.PipeNode); ok {
 			label = "(" + label + ")"
 		}

@@ -93,11 +93,15 @@ func (c *compiler) noFunction(e *hclsyntax.FunctionCallExpr) {
 		c.error(e.NameRange, sumFunction, fmt.Sprintf("There is no %s: a function gives the same for the same arguments, or nothing could be answered from staging. The time of a run is run.started_at, where run can be read.", e.Name))
 		return
 	}
+	if hint, ok := otherFunctions[e.Name]; ok {
+		c.error(e.NameRange, sumFunction, fmt.Sprintf("There is no function %q. %s", e.Name, hint))
+		return
+	}
 	names := make([]string, 0, len(c.env.Functions))
 	for name := range c.env.Functions {
 		names = append(names, name)
 	}
-	c.error(e.NameRange, sumFunction, join(fmt.Sprintf("There is no function %q.", e.Name), diag.DidYouMean(e.Name, names), "penstock functions lists all of them."))
+	c.error(e.NameRange, sumFunction, join(fmt.Sprintf("There is no function %q.", e.Name), diag.DidYouMean(e.Name, names), "`penstock functions` lists all of them."))
 }
 
 // checkCall looks at the arguments as far as their types are known, and gives
@@ -134,7 +138,11 @@ func (c *compiler) checkCall(f function.Function, e *hclsyntax.FunctionCallExpr,
 	if errors.As(err, &arg) && arg.Index < len(args) {
 		at = e.Args[arg.Index].Range()
 	}
-	c.error(at, sumType, fmt.Sprintf("%s cannot take this: %s.", e.Name, strings.TrimSuffix(err.Error(), ".")))
+	hint := ""
+	if strings.HasPrefix(e.Name, "regex") {
+		hint = "Patterns are those of RE2, which has no look-ahead, no look-behind and no back-references."
+	}
+	c.error(at, sumType, join(fmt.Sprintf("%s cannot take this: %s.", e.Name, strings.TrimSuffix(strings.ReplaceAll(err.Error(), " Perl syntax", " syntax"), ".")), hint))
 	return nil, false
 }
 

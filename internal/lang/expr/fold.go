@@ -80,7 +80,15 @@ func wordsOf(d *hcl.Diagnostic) (summary, detail string) {
 		return d.Summary, d.Detail
 	}
 	why := strings.TrimSuffix(call.FunctionCallError().Error(), ".")
-	return "Function failed", fmt.Sprintf("%s: %s.", call.CalledFunctionName(), why)
+	return "Function failed", call.CalledFunctionName() + ": " + stopped(why)
+}
+
+// stopped ends a sentence, unless it has its end.
+func stopped(s string) string {
+	if strings.HasSuffix(s, "?") {
+		return s
+	}
+	return s + "."
 }
 
 // evalConstant evaluates, and makes a panic of cty or big.Float a diagnostic.

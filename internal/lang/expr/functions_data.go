@@ -242,6 +242,9 @@ func readFile(fsys fs.FS, name string) (string, error) {
 	}
 	b, err := fs.ReadFile(fsys, name)
 	if errors.Is(err, fs.ErrNotExist) {
+		if near := NearFile(fsys, name); near != "" {
+			return "", fmt.Errorf("there is no file %q. %s", name, near)
+		}
 		return "", fmt.Errorf("there is no file %q; paths are relative to the pipeline's directory", name)
 	}
 	if err != nil {

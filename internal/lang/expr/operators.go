@@ -20,8 +20,9 @@ func (c *compiler) binary(e *hclsyntax.BinaryOpExpr, w where) node {
 		return c.equality(e, w)
 	case hclsyntax.OpLessThan, hclsyntax.OpLessThanOrEqual, hclsyntax.OpGreaterThan, hclsyntax.OpGreaterThanOrEqual:
 		l, r := c.walk(e.LHS, w), c.walk(e.RHS, w)
-		c.mustBeNumber(l, e.LHS.Range())
-		c.mustBeNumber(r, e.RHS.Range())
+		if left, right := c.mustBeNumber(l, e.LHS.Range()), c.mustBeNumber(r, e.RHS.Range()); !left || !right {
+			return poison(e.Range())
+		}
 		n := c.combine(&compareNode{BinaryOpExpr: e, l: l.x, r: r.x}, typeBool, l, r)
 		// Whatever the result, null on either side would have been an error.
 		n.yes = keys(l, r)
@@ -29,10 +30,27 @@ func (c *compiler) binary(e *hclsyntax.BinaryOpExpr, w where) node {
 		return n
 	}
 	l, r := c.walk(e.LHS, w), c.walk(e.RHS, w)
-	c.mustBeNumber(l, e.LHS.Range())
-	c.mustBeNumber(r, e.RHS.Range())
+	if e.Op == hclsyntax.OpAdd && !l.bad && !r.bad && (l.t.kind == kindString || r.t.kind == kindString) {
+		c.error(e.Range(), sumType, fmt.Sprintf("Texts are not added. Write them into one: \"%s%s\".", c.inText(e.LHS), c.inText(e.RHS)))
+		return poison(e.Range())
+	}
+	if left, right := c.mustBeNumber(l, e.LHS.Range()), c.mustBeNumber(r, e.RHS.Range()); !left || !right {
+		return poison(e.Range())
+	}
 	x := &hclsyntax.BinaryOpExpr{Op: e.Op, LHS: l.x, RHS: r.x, SrcRange: e.SrcRange}
 	return c.combine(&arithNode{x}, typeNumber, l, r)
+}
+
+// inText is how an expression is written inside a text.
+func (c *compiler) inText(e hclsyntax.Expression) string {
+	source := SourceText(e.Range(), c.env.Source)
+	if text, ok := strings.CutPrefix(source, `"`); ok && strings.Count(text, `"`) == 1 {
+		return strings.TrimSuffix(text, `"`)
+	}
+	if source == "" {
+		source = "…"
+	}
+	return "${" + source + "}"
 }
 
 func keys(nodes ...node) []string {
@@ -53,7 +71,9 @@ func (c *compiler) unary(e *hclsyntax.UnaryOpExpr, w where) node {
 		n.yes, n.no = v.no, v.yes
 		return n
 	}
-	c.mustBeNumber(v, e.Val.Range())
+	if !c.mustBeNumber(v, e.Val.Range()) {
+		return poison(e.Range())
+	}
 	x := &hclsyntax.UnaryOpExpr{Op: e.Op, Val: v.x, SrcRange: e.SrcRange, SymbolRange: e.SymbolRange}
 	return c.combine(&arithNode{x}, typeNumber, v)
 }
@@ -216,9 +236,10 @@ func (c *compiler) mustBeBool(n node, at hcl.Range, why string) {
 	c.error(at, sumType, fmt.Sprintf("%s, and this is %s. Nothing is converted to a bool; compare it with something.", upperFirst(why), articled(n.t)))
 }
 
-func (c *compiler) mustBeNumber(n node, at hcl.Range) {
+// mustBeNumber reports false where it complained.
+func (c *compiler) mustBeNumber(n node, at hcl.Range) bool {
 	if n.bad || n.t.kind == kindNumber || n.t.kind == kindAny {
-		return
+		return true
 	}
 	hint := ""
 	switch n.t.kind {
@@ -228,6 +249,7 @@ func (c *compiler) mustBeNumber(n node, at hcl.Range) {
 		hint = " How many elements it has is length(…)."
 	}
 	c.error(at, sumType, fmt.Sprintf("A number is needed here, and this is %s.%s", articled(n.t), hint))
+	return false
 }
 
 func articled(t *Type) string {
@@ -271,6 +293,8 @@ func (c *compiler) wanted(x hclsyntax.Expression, t *Type, want Want) {
 	}
 	switch {
 	case t.kind == kindAny:
+	case want == WantBool && t.kind == kindString && isQuotedName(x):
+		complain("bool", fmt.Sprintf(" Without quotes it is read, and can be compared: %s == …", textOf(x)))
 	case want == WantBool && t.kind != kindBool:
 		complain("bool", " Nothing is converted to a bool; compare it with something.")
 	case want == WantText && (t.kind == kindNumber || t.kind == kindBool):
@@ -282,12 +306,28 @@ func (c *compiler) wanted(x hclsyntax.Expression, t *Type, want Want) {
 		complain("number", "")
 	case want == WantList && t.kind != kindList:
 		complain("list", "")
+	case (want == WantTexts || want == WantAddresses) && t.kind == kindString:
+		hint := ""
+		if source := SourceText(x.Range(), c.env.Source); source != "" {
+			hint = fmt.Sprintf(" Write it in brackets: [%s].", source)
+		}
+		complain("list of texts", hint)
 	case (want == WantTexts || want == WantAddresses) && t.kind != kindList:
 		complain("list of texts", "")
 	case want == WantAddresses && t.elem.kind == kindNull:
 	case (want == WantTexts || want == WantAddresses) && t.elem.kind != kindString && t.elem.kind != kindAny:
 		complain("list of texts", "")
 	}
+}
+
+func isQuotedName(x hclsyntax.Expression) bool {
+	v, ok := literal(x)
+	return ok && looksLikeName(v)
+}
+
+func textOf(x hclsyntax.Expression) string {
+	v, _ := literal(x)
+	return v.AsString()
 }
 
 // sideType is what is known of a side of a conditional whose sides differ.

@@ -54,7 +54,7 @@ func (c *compiler) members(root string) []string {
 
 func (c *compiler) member(root string, members []string, rest []step, e *hclsyntax.ScopeTraversalExpr, w where) node {
 	if len(rest) == 0 || rest[0].isIndex {
-		c.error(e.Range(), sumUnknownName, fmt.Sprintf("%s is no value by itself: write %s.NAME. %s", root, root, thereAre(members)))
+		c.unknownName(e.Range(), Missing{root, ""}, fmt.Sprintf("%s is no value by itself: write %s.NAME. %s", root, root, thereAre(members)))
 		return poison(e.Range())
 	}
 	name := dag.Name{Root: root, Member: rest[0].attr}
@@ -63,7 +63,7 @@ func (c *compiler) member(root string, members []string, rest []step, e *hclsynt
 		if why, ok := c.env.Elsewhere[name.String()]; ok {
 			c.error(rest[0].rng, sumElsewhere, sentence(name.String(), why))
 		} else {
-			c.error(rest[0].rng, sumUnknownName, join(fmt.Sprintf("There is no %s that can be read here.", name), diag.DidYouMean(name.Member, members)))
+			c.unknownName(rest[0].rng, Missing{root, name.Member}, join(fmt.Sprintf("There is no %s that can be read here.", name), diag.DidYouMean(name.Member, members)))
 		}
 		return poison(e.Range())
 	}
@@ -117,7 +117,7 @@ func (c *compiler) unknown(root string, rest []step, e *hclsyntax.ScopeTraversal
 		c.error(at, sumElsewhere, sentence(root, why))
 		return poison(e.Range())
 	}
-	c.error(at, sumUnknownName, join(fmt.Sprintf("There is no %q that can be read here.", root), diag.DidYouMean(root, c.roots(w))))
+	c.unknownName(at, Missing{root, ""}, join(fmt.Sprintf("There is no %q that can be read here.", root), c.instead(root, len(rest) == 0, c.roots(w))))
 	return poison(e.Range())
 }
 
@@ -248,13 +248,14 @@ func (c *compiler) takeConstant(n node, v cty.Value, steps []step, as hclsyntax.
 		s := &steps[i]
 		var detail string
 		var names []string
-		if _, isRoot := c.env.Consts[text]; isRoot && i == 0 && v.Type().IsObjectType() {
+		_, isRoot := c.env.Consts[text]
+		if isRoot = isRoot && i == 0 && v.Type().IsObjectType(); isRoot {
 			names = slices.Sorted(maps.Keys(v.Type().AttributeTypes()))
 		}
 		v, detail = takeValue(v, text, s)
 		switch {
-		case detail != "" && names != nil && !s.isIndex:
-			c.error(s.rng, sumUnknownName, join(fmt.Sprintf("There is no %s.%s.", text, s.attr), diag.DidYouMean(s.attr, names)))
+		case detail != "" && isRoot && !s.isIndex:
+			c.unknownName(s.rng, Missing{text, s.attr}, join(fmt.Sprintf("There is no %s.%s.", text, s.attr), declareIt(text, s.attr, names)))
 			return poison(as.Range())
 		case detail != "":
 			c.error(s.rng, sumAttribute, detail)
