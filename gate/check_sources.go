@@ -6,7 +6,6 @@ import (
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/text"
-	"github.com/penstock-run/penstock/internal/weburl"
 )
 
 // sourcesCheck holds when enough sources are usable and none is without a URL. A
@@ -45,7 +44,7 @@ func (c *sourcesCheck) judge(s *scope) (result, error) {
 	missing := false
 	byURL := map[string]int{}
 	for i, source := range sources {
-		at, why := c.unusable(source)
+		at, why := c.unusable(s, source)
 		if why == "" {
 			usable++
 			byURL[source.URL]++
@@ -72,11 +71,11 @@ func (c *sourcesCheck) judge(s *scope) (result, error) {
 }
 
 // unusable says what a source lacks, and where.
-func (c *sourcesCheck) unusable(s source) (at, why string) {
+func (c *sourcesCheck) unusable(scope *scope, s source) (at, why string) {
 	if text.Blank(s.URL) {
 		return "url", "there is no URL"
 	}
-	if _, err := weburl.Domain(s.URL); err != nil {
+	if _, err := scope.domain(s.URL); err != nil {
 		return "url", err.Error()
 	}
 	if text.Blank(s.Quote) {

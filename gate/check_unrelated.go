@@ -43,7 +43,7 @@ func (c *unrelatedCheck) judge(s *scope) (result, error) {
 	usable := 0
 	seen := map[string]int{}
 	for i, url := range urls {
-		domain, err := weburl.Domain(url)
+		domain, err := s.domain(url)
 		seen[url]++
 		if most, told := s.usable(url); err != nil || told && seen[url] > most {
 			continue

@@ -289,6 +289,15 @@ func isObject(doc []byte) bool { return len(doc) > 0 && doc[0] == '{' }
 
 // member finds a member of a canonical object.
 func member(object []byte, name string) (value jsontext.Value, found bool, err error) {
+	quoted := canon.Quote(nil, name)
+	if whole := eachMember(object, func(n, v []byte) bool {
+		if bytes.Equal(n, quoted) {
+			value = v
+		}
+		return value == nil
+	}); whole || value != nil && value[0] > ' ' && value[len(value)-1] > ' ' {
+		return value, value != nil, nil
+	}
 	dec := jsontext.NewDecoder(bytes.NewReader(object))
 	if _, err := dec.ReadToken(); err != nil {
 		return nil, false, err

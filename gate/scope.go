@@ -1,12 +1,16 @@
 package gate
 
 import (
+	"encoding/hex"
 	"fmt"
+	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/canon"
+	"github.com/penstock-run/penstock/internal/weburl"
 )
 
 // scope is what expressions of a gate may read: the members of the candidate and
@@ -19,8 +23,30 @@ type scope struct {
 	visits  map[string]dag.Doc // by stage; filled on demand
 	facts   []dag.VisitFacts
 	checks  *[]checkState // what the checks came to, of the judgement; nil: there are none
+	domains []ownDomain   // of the addresses that were asked about
 	bucket  dag.Doc
 	run     dag.Doc
+}
+
+// ownDomain is what weburl.Domain says of an address: several checks ask it.
+type ownDomain struct {
+	url, domain string
+	err         error
+}
+
+// domain is the registrable domain of an address.
+func (s *scope) domain(url string) (string, error) {
+	for i := range s.domains {
+		if s.domains[i].url == url {
+			return s.domains[i].domain, s.domains[i].err
+		}
+	}
+	domain, err := weburl.Domain(url)
+	const most = 16 // more are not worth a search
+	if len(s.domains) < most {
+		s.domains = append(s.domains, ownDomain{url, domain, err})
+	}
+	return domain, err
 }
 
 func (g *Gate) newScope(c *Candidate) *scope {
@@ -102,14 +128,14 @@ func (s *scope) visit(stage string) (dag.Doc, error) {
 	}
 	var doc dag.Doc
 	if facts, ok := s.latest(stage); ok {
-		row, err := rowOf(visitRow{
+		row := visitRow{
 			Digest: facts.Output, EndedAt: timestamp(facts.EndedAt), Input: facts.Input, Model: facts.Model,
 			Pass: facts.Pass, Plugin: facts.Plugin, Provider: facts.Provider, StartedAt: timestamp(facts.StartedAt),
-		})
-		if err != nil {
+		}
+		var err error
+		if doc.Bytes, err = row.document(); err != nil {
 			return dag.Doc{}, err
 		}
-		doc.Bytes = row[:len(row)-1]
 	}
 	if s.visits == nil {
 		s.visits = map[string]dag.Doc{}
@@ -128,6 +154,34 @@ type visitRow struct {
 	Plugin    string     `json:"plugin"`
 	Provider  string     `json:"provider,omitempty"`
 	StartedAt string     `json:"started_at"`
+}
+
+// document writes the row in canonical form.
+func (r *visitRow) document() ([]byte, error) {
+	if !utf8.ValidString(r.Model) || !utf8.ValidString(r.Plugin) || !utf8.ValidString(r.Provider) {
+		_, err := rowOf(r) // which complains
+		return nil, err
+	}
+	digest := func(b []byte, d dag.Digest) []byte {
+		if b = append(b, '"'); !d.IsZero() {
+			b = hex.AppendEncode(b, d[:])
+		}
+		return append(b, '"')
+	}
+	b := append(make([]byte, 0, 384), `{"digest":`...)
+	b = digest(b, r.Digest)
+	b = canon.Quote(append(b, `,"ended_at":`...), r.EndedAt)
+	b = digest(append(b, `,"input":`...), r.Input)
+	if r.Model != "" {
+		b = canon.Quote(append(b, `,"model":`...), r.Model)
+	}
+	b = strconv.AppendInt(append(b, `,"pass":`...), int64(r.Pass), 10)
+	b = canon.Quote(append(b, `,"plugin":`...), r.Plugin)
+	if r.Provider != "" {
+		b = canon.Quote(append(b, `,"provider":`...), r.Provider)
+	}
+	b = canon.Quote(append(b, `,"started_at":`...), r.StartedAt)
+	return append(b, '}'), nil
 }
 
 // doc evaluates an expression to a document with its bytes and its digest.
@@ -173,6 +227,9 @@ func decode[T any](s *scope, e dag.Expr, what string) (T, error) {
 	}
 	if isNull(doc) {
 		return v, dag.Fail(dag.EExpr, "%s is null", what)
+	}
+	if readPlain(doc.Bytes, any(&v)) {
+		return v, nil
 	}
 	if err := json.Unmarshal(doc.Bytes, &v); err != nil {
 		return v, dag.Fail(dag.EExpr, "%s is not what the check reads: %v", what, err)

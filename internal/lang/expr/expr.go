@@ -67,7 +67,10 @@ func (x *compiled) String() string     { return x.source }
 
 // Bool evaluates to a bool that is one.
 func (x *compiled) Bool(s dag.Scope, seen *[]dag.Seen) (bool, error) {
-	return x.condition(newFrame(s, x.names, seen), x.root, x.fast)
+	f := newFrame(s, x.names, seen)
+	ok, err := x.condition(f, x.root, x.fast)
+	f.done()
+	return ok, err
 }
 
 func (x *compiled) condition(f *frame, root hclsyntax.Expression, fast closure) (bool, error) {
@@ -107,6 +110,12 @@ func (x *compiled) Text(s dag.Scope) (string, error) {
 		return x.text, nil
 	}
 	f := newFrame(s, x.names, nil)
+	text, err := x.textIn(f)
+	f.done()
+	return text, err
+}
+
+func (x *compiled) textIn(f *frame) (string, error) {
 	p, err := decide(x.plan, x, f)
 	if err != nil {
 		return "", err
@@ -169,6 +178,12 @@ func nullFor(raw []byte) []byte {
 // Doc evaluates to a document; null is the zero Doc.
 func (x *compiled) Doc(s dag.Scope) (dag.Doc, error) {
 	f := newFrame(s, x.names, nil)
+	d, err := x.docIn(f)
+	f.done()
+	return d, err
+}
+
+func (x *compiled) docIn(f *frame) (dag.Doc, error) {
 	p, err := decide(x.plan, x, f)
 	if err != nil {
 		return dag.Doc{}, err
