@@ -190,6 +190,10 @@ var edits = []struct {
 		c.check(os.Remove(c.full(statePath)))
 		c.edit(artFile, insertLine(5, `{"id":"x","q":"Mine?"}`))
 	}},
+	{"the state is deleted, and the evidence", func(c *corpus) {
+		c.check(os.Remove(c.full(statePath)))
+		c.check(os.Remove(c.full(evidenceFile)))
+	}},
 	{"the state is nonsense", func(c *corpus) { c.edit(statePath, func(string) string { return "{" }) }},
 	{"the journal is deleted", func(c *corpus) { c.check(os.Remove(c.full(journalPath))) }},
 	{"the identity is deleted", func(c *corpus) { c.check(os.Remove(c.full(identityPath))) }},

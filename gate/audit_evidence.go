@@ -5,7 +5,10 @@ import (
 	"encoding/hex"
 	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -151,8 +154,9 @@ func (a *audit) readEvidence() error {
 	if errors.Is(err, fs.ErrNotExist) {
 		if e.gone = left.Size > 0; e.gone {
 			a.fault("gone", name, 0, hintCopyFile, "the file had %d bytes and is gone; without it no record has evidence", left.Size)
+			return nil
 		}
-		return nil
+		return a.recordsWithoutEvidence()
 	}
 	if err != nil {
 		return err
@@ -212,6 +216,45 @@ func (a *audit) readEvidence() error {
 		e.changed[uint32(n)] = true
 	}
 	return a.duplicates(v)
+}
+
+// recordsWithoutEvidence tells of data files where there is no evidence at all and no
+// checkpoint that knew of one: nothing names them then but the lock files beside them,
+// which are never deleted.
+func (a *audit) recordsWithoutEvidence() error {
+	var files []string
+	err := filepath.WalkDir(a.o.Dir, func(full string, entry fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+			return nil // it is no data file of ours
+		case err != nil:
+			return err
+		case entry.IsDir() && full != a.o.Dir && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "staging"):
+			return filepath.SkipDir
+		}
+		data, isLock := strings.CutSuffix(full, ".lock")
+		if !isLock || !strings.HasSuffix(data, ".jsonl") || entry.IsDir() {
+			return a.ctx.Err()
+		}
+		if info, err := os.Stat(data); err == nil && info.Mode().IsRegular() && info.Size() > 0 {
+			name, err := filepath.Rel(a.o.Dir, data)
+			if err != nil {
+				return err
+			}
+			files = append(files, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	const most = 3
+	if len(files) > most {
+		files = append(files[:most], "…")
+	}
+	a.evidence.gone = true
+	a.fault("gone", a.o.Gate.Corpus.Evidence, 0, hintCopyFile, "the file is not there, and data files are (%s): without it no record has evidence", strings.Join(files, ", "))
+	return nil
 }
 
 func (a *audit) noteEvidence(n int, row *auditRow) error {

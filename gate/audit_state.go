@@ -50,6 +50,9 @@ func (a *audit) readJournal() error {
 	if _, err := os.Stat(filepath.Join(a.o.Dir, journalPath)); errors.Is(err, fs.ErrNotExist) {
 		a.facts.noJournal = true
 	}
+	if headless, err := a.headless(); err != nil || headless {
+		return err
+	}
 	batches, missing := 0, map[string]bool{}
 	var first write
 	err := eachPending(a.d, func(r record) {
@@ -95,6 +98,34 @@ func (a *audit) readJournal() error {
 	}
 	a.fault("journal", journalPath, 0, hint, "%s", what)
 	return nil
+}
+
+// headless tells of a journal that holds batches and cannot be read.
+func (a *audit) headless() (bool, error) {
+	f, err := a.d.openRead(journalPath)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer f.Close()
+	_, ok, err := readHeader(f)
+	if err == nil && !ok {
+		_, ok, err = epochBehind(f)
+	}
+	if err != nil || ok {
+		return false, err
+	}
+	if a.state.Epoch == 0 {
+		return false, nil // the files are taken as they are
+	}
+	holds, err := holdsRecord(f, a.state.Epoch)
+	if err == nil && holds {
+		a.facts.journalStuck = true
+		a.fault("journal", journalPath, 0, "put it back from a copy; without one, move it away: `penstock audit` then says what of the corpus is not there", "%s", errHeadless().(*errEdited).why)
+	}
+	return holds, err
 }
 
 // holds reports whether a committed write is in its file.

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -89,6 +90,54 @@ func readHeader(r io.ReaderAt) (epoch uint64, ok bool, err error) {
 		return 0, false, err
 	}
 	return decodeHeader(head[:])
+}
+
+// epochBehind is the epoch of the batch that stands where the first of a journal
+// does. A header is made durable by the sync of that batch at the latest, so a batch
+// whose header is gone or changed may have been acknowledged.
+func epochBehind(f journalFile) (epoch uint64, ok bool, err error) {
+	var fixed [recordFixed]byte
+	err = readFull(f, fixed[:], headerSize)
+	if err == nil {
+		epoch = binary.LittleEndian.Uint64(fixed[8:])
+		_, _, err = readRecord(f, headerSize, epoch)
+	}
+	if errors.Is(err, errNoRecord) {
+		return 0, false, nil
+	}
+	return epoch, err == nil, err
+}
+
+// holdsRecord reports whether a batch of an epoch, or of a later one, stands anywhere
+// in a journal.
+func holdsRecord(f journalFile, epoch uint64) (bool, error) {
+	size, err := f.size()
+	if err != nil {
+		return false, err
+	}
+	all := make([]byte, size)
+	if err := readFull(f, all, 0); err != nil {
+		return false, err
+	}
+	for at := bytes.Index(all, []byte(recordMagic)); at >= 0 && len(all)-at >= recordFixed; {
+		b := all[at:]
+		if length := binary.LittleEndian.Uint32(b[4:]); binary.LittleEndian.Uint64(b[8:]) >= epoch && length >= recordFixed+4 && int64(length) <= int64(len(b)) {
+			if _, ok := decodeRecord(b[:length]); ok {
+				return true, nil
+			}
+		}
+		next := bytes.Index(b[1:], []byte(recordMagic))
+		if next < 0 {
+			break
+		}
+		at += 1 + next
+	}
+	return false, nil
+}
+
+// errHeadless says that what a journal holds cannot be read.
+func errHeadless() error {
+	return &errEdited{journalPath, "its beginning is neither a header nor a batch, and batches that may not be in their files stand behind it"}
 }
 
 // encodeRecord writes a record over b, whose room it uses.
@@ -209,6 +258,9 @@ func eachPending(d osDisk, each func(record)) error {
 	}
 	defer f.Close()
 	epoch, ok, err := readHeader(f)
+	if err == nil && !ok {
+		epoch, ok, err = epochBehind(f)
+	}
 	if err != nil || !ok {
 		return err
 	}

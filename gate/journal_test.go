@@ -96,6 +96,8 @@ func TestOldJournal(t *testing.T) {
 		{"a torn batch", journal[:len(journal)-1], "{\"a\":1}\n"},
 		{"none", journal[:headerSize], "{\"a\":1}\n"},
 		{"a torn header", journal[:headerSize-1], "{\"a\":1}\n"},
+		{"garbage for a header", strings.Repeat("x", headerSize) + journal[headerSize:], "{\"a\":1}\n{\"a\":2}\n"},
+		{"garbage for all", strings.Repeat("x", len(journal)), "{\"a\":1}\n"},
 		{"nothing", "", "{\"a\":1}\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -125,6 +127,59 @@ func TestOldJournal(t *testing.T) {
 				if have, _ := s.d.read("data/a.jsonl"); string(have) != want {
 					t.Errorf("the file holds %q, want %q", have, want)
 				}
+			}
+		})
+	}
+}
+
+// A journal of which only later batches can be read is refused: what comes before
+// them may have been acknowledged, and is not in its file.
+func TestHeadlessJournal(t *testing.T) {
+	dir := t.TempDir()
+	s := openTestStore(t, dir)
+	if err := s.begin(); err != nil {
+		t.Fatal(err)
+	}
+	commit := func(off int64) {
+		t.Helper()
+		if err := s.commit([]write{{"data/a.jsonl", off, []byte("{}\n")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(0)
+	if err := s.checkpoint(); err != nil {
+		t.Fatal(err)
+	}
+	commit(3)
+	commit(6)
+	whole := make([]byte, s.end)
+	if err := readFull(s.journal, whole, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Truncate(inDir(dir, "data/a.jsonl"), 3); err != nil { // the power was lost
+		t.Fatal(err)
+	}
+	const want = "meta/.journal was changed by something other than the gate: its beginning is neither a header nor a batch, and batches that may not be in their files stand behind it"
+	for _, tt := range []struct {
+		name  string
+		spoil int64 // how many bytes
+		want  string
+	}{
+		{"the header and a part of the first batch", headerSize + 40, want}, // it leaves all as it is
+		{"the header", headerSize, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := s.journal.WriteAt(append(bytes.Repeat([]byte{'x'}, int(tt.spoil)), whole[tt.spoil:]...), 0); err != nil {
+				t.Fatal(err)
+			}
+			later := openTestStore(t, dir)
+			err := later.begin()
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || err.Error() != tt.want) {
+				t.Errorf("%v; want %q", err, tt.want)
+			}
+			have, err := later.d.read("data/a.jsonl")
+			if err != nil || tt.want == "" && string(have) != "{}\n{}\n{}\n" {
+				t.Errorf("the file holds %q, %v", have, err)
 			}
 		})
 	}

@@ -141,8 +141,9 @@ func (s *store) begin() error {
 }
 
 // reload reads the state of the last checkpoint and starts the journal over from
-// its first record. A journal without a header, or with an older one, holds
-// nothing: a checkpoint was interrupted after its state was durable.
+// its first record. A journal of an older epoch holds nothing: a checkpoint was
+// interrupted after its state was durable. So does one without a header, unless
+// batches stand in it.
 func (s *store) reload(epoch uint64, haveHeader bool) error {
 	id, err := s.d.id(statePath)
 	if err != nil {
@@ -151,6 +152,11 @@ func (s *store) reload(epoch uint64, haveHeader bool) error {
 	st, found, err := s.readState()
 	if err != nil {
 		return err
+	}
+	if !haveHeader {
+		if epoch, haveHeader, err = s.mendHeader(st.Epoch); err != nil {
+			return err
+		}
 	}
 	if !found {
 		st.Epoch = 1
@@ -182,6 +188,34 @@ func (s *store) reload(epoch uint64, haveHeader bool) error {
 		}
 	}
 	return nil
+}
+
+// mendHeader gives a journal its header back where the first batch tells what it
+// was. atLeast is the epoch of the state, 0 where there is none: batches of older
+// epochs are in their files.
+func (s *store) mendHeader(atLeast uint64) (epoch uint64, ok bool, err error) {
+	epoch, ok, err = epochBehind(s.journal)
+	switch {
+	case err != nil:
+		return 0, false, err
+	case !ok:
+		holds, err := holdsRecord(s.journal, atLeast)
+		switch {
+		case err == nil && holds && atLeast == 0:
+			// Without the state it cannot be told whether they are of an older epoch.
+			s.report(journalPath + " has no header, and no state tells of which epoch its batches are: the files are taken as they are")
+		case err == nil && holds:
+			err = errHeadless()
+		}
+		return 0, false, err
+	case epoch != atLeast && atLeast > 0:
+		return epoch, true, nil // it is older and passed over, or newer and refused
+	}
+	if _, err := s.journal.WriteAt(encodeHeader(epoch), 0); err != nil {
+		return 0, false, err
+	}
+	s.report(journalPath + " had no header; it was made anew from the batches that stand behind it")
+	return epoch, true, nil
 }
 
 // restart makes a journal of which nothing is known, neither its epoch nor the
