@@ -41,7 +41,7 @@ var engineCodes = []CodeInfo{
 	{ERateLimited, "The provider's limit was reached, and stayed so through all attempts.", "Run again later, or lower `limits` of the provider."},
 	{EOverloaded, "The provider was overloaded through all attempts.", "Run again later."},
 	{EAuth, "The provider refused the credentials.", "Set the key that the provider's block names, and run again."},
-	{EQuota, "The provider's quota is used up.", "Raise it there, and run again."},
+	{EQuota, "The provider's quota, or the run's budget, is used up.", "Raise the one that the message names, and run again: what was paid for is kept."},
 	{EPlugin, "A plugin broke the protocol.", "Mend the plugin; the message says how."},
 	{EStore, "A document is gone or damaged, or a disk failed.", "Make room or mend the disk, and run again; what is gone is made anew."},
 	{EReplayMiss, "The cassette does not hold what was asked for.", "Record it with `penstock run --live --record FILE`."},

@@ -114,6 +114,20 @@ type PluginInfo struct {
 	// CheckConfig finds what the plugin will not take of a stage's configuration
 	// without a start; nil: only its process can tell.
 	CheckConfig func(config []byte) []ConfigProblem `json:"-"`
+	// Asks tells which of "seed", "temperature", "top_p" and "stop" a stage's
+	// configuration asks of its model; nil: the plugin does not say.
+	Asks func(config []byte) []string `json:"-"`
+	// Model tells what a model of the provider can do, by its name and a
+	// configuration without secrets; nil: nothing is known.
+	Model func(name string, config []byte) Model `json:"-"`
+}
+
+// Model is what a model can do.
+type Model struct {
+	Known           bool     // false: nothing is known, and nothing refused
+	Takes           []string // of "schema", "seed", "temperature", "top_p", "stop"
+	ContextTokens   int64    // 0: unknown
+	MaxOutputTokens int64    // 0: unknown
 }
 
 // ConfigProblem is what a plugin has to say of a configuration.

@@ -61,6 +61,33 @@ func (l *loader) decodeConfig(b *body, info *dag.PluginInfo, secretsAllowed bool
 	return config{dag.NewDoc(canonical), d.secrets}
 }
 
+// checkModel refuses what a stage asks of a model that does not take it: the
+// provider would have to leave it out, and the answers would be others than the
+// pipeline says.
+func (l *loader) checkModel(s *dag.Stage, b *body) {
+	if s.Info.Asks == nil || s.Config.IsNull() || s.Provider == nil {
+		return
+	}
+	l.modelTakes(s.Provider, s.Info.Asks(s.Config.Bytes), b)
+}
+
+// modelTakes complains of each thing that is asked in the config of b of a
+// provider's model that does not take it.
+func (l *loader) modelTakes(p *dag.Provider, asked []string, b *body) {
+	info := l.plugins[p.Plugin]
+	if info == nil || info.Model == nil {
+		return
+	}
+	model := info.Model(p.Model, p.Config.Bytes)
+	places := configPlaces(b)
+	for _, name := range asked {
+		at, named := places[name]
+		if named && model.Known && !slices.Contains(model.Takes, name) {
+			l.error(at, modelCannot, fmt.Sprintf("The model %q of provider %q takes no %s. Remove the line, or name another model.", p.Model, p.Name, name))
+		}
+	}
+}
+
 // checkConfig notes where a stage's configuration stands, and shows what its
 // plugin has to say of it where it can be asked without a start.
 func (l *loader) checkConfig(s *dag.Stage, b *body) {

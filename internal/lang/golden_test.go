@@ -71,6 +71,15 @@ var described = map[string]*dag.PluginInfo{
 			}
 		},
 	},
+	"builtin/sampler": {Name: "sampler", Kind: "stage", Services: []string{"complete"},
+		Config: []dag.ConfigField{{Name: "temperature", Type: "number"}, {Name: "seed", Type: "number"}},
+		Asks:   func([]byte) []string { return []string{"seed", "temperature"} },
+	},
+	"builtin/steady": {Name: "steady", Kind: "provider", Config: providerConfig,
+		Model: func(name string, _ []byte) dag.Model {
+			return dag.Model{Known: name != "new", Takes: []string{"schema", "seed"}}
+		},
+	},
 	"builtin/openai":    {Name: "openai", Kind: "provider", Config: providerConfig},
 	"builtin/anthropic": {Name: "anthropic", Kind: "provider", Config: providerConfig},
 }

@@ -255,6 +255,7 @@ func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
 	}
 	c := l.decodeConfig(b, info, true)
 	p.Config, p.Secrets = c.doc, c.secrets
+	l.modelTakes(p, []string{"temperature", "top_p", "seed", "stop"}, b)
 }
 
 // price is an amount of dollars for a million tokens. One that is likely meant

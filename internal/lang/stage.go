@@ -117,6 +117,7 @@ func (l *loader) stagePlugin(s *dag.Stage, b *body) {
 	}
 	s.Config = l.decodeConfig(b, s.Info, false).doc
 	l.checkConfig(s, b)
+	l.checkModel(s, b)
 	uses := func(service string) bool { return slices.Contains(s.Info.Services, service) }
 	switch {
 	case uses("complete") && !b.has("provider"):

@@ -49,6 +49,7 @@ const (
 	missingComma         = "Missing comma"
 	missingSecrets       = "Missing secrets"
 	missingValue         = "Missing value"
+	modelCannot          = "Model that cannot do this"
 	mixedPhases          = "Checks out of order"
 	nestedTooDeep        = "Nested too deep"
 	newerLock            = "Lock of a newer version"

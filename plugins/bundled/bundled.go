@@ -31,6 +31,7 @@ type plugin struct {
 	provider func() sdk.Provider
 	calls    func(config []byte) int          // of a stage that asks for completions
 	advise   func(sdk.Config) sdk.Diagnostics // of a stage that can tell what is likely not meant; nil: none
+	asks     func(config []byte) []string     // and what it asks of its model
 }
 
 var plugins = map[string]plugin{
@@ -40,7 +41,7 @@ var plugins = map[string]plugin{
 	"gemini":    {provider: gemini.Provider},
 	"ollama":    {provider: ollama.Provider},
 	"openai":    {provider: openai.Provider},
-	"prompt":    {stage: prompt.Stage, calls: prompt.CallsPerVisit, advise: prompt.Advise},
+	"prompt":    {stage: prompt.Stage, calls: prompt.CallsPerVisit, advise: prompt.Advise, asks: prompt.Asks},
 }
 
 // Names lists the bundled plugins, sorted: NAME of builtin/NAME.
@@ -57,13 +58,21 @@ func Info(name string) (*dag.PluginInfo, bool) {
 		return &dag.PluginInfo{
 			Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "stage", Config: fields(i.Config),
 			Outcomes: i.Outcomes, Codes: codes(i.Codes), Deterministic: i.Deterministic, Services: i.Services, Batches: i.Batches,
-			CallsPerVisit: p.calls,
+			CallsPerVisit: p.calls, Asks: p.asks,
 		}, true
 	}
 	i := p.provider().Info
 	return &dag.PluginInfo{
 		Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "provider", Config: fields(i.Config), WireVersion: i.WireVersion,
+		Model: modelOf(p.provider()),
 	}, true
+}
+
+func modelOf(p sdk.Provider) func(string, []byte) dag.Model {
+	if p.Model == nil {
+		return nil
+	}
+	return func(name string, config []byte) dag.Model { return dag.Model(p.Model(name, config)) }
 }
 
 // CheckConfig tells what a bundled stage will not take of a configuration, in a

@@ -59,6 +59,24 @@ func CallsPerVisit(raw []byte) int {
 	return 1 + int(min(max(*conf.Reasks, 0), maxReasks))
 }
 
+// Asks tells what a stage's configuration asks of its model besides an answer.
+func Asks(raw []byte) []string {
+	var conf config
+	if err := (sdk.Config{JSON: raw}).Into(&conf); err != nil {
+		return nil
+	}
+	var asks []string
+	for _, a := range []struct {
+		name string
+		is   bool
+	}{{"temperature", conf.Temperature != nil}, {"top_p", conf.TopP != nil}, {"seed", conf.Seed != nil}, {"stop", len(conf.Stop) > 0}} {
+		if a.is {
+			asks = append(asks, a.name)
+		}
+	}
+	return asks
+}
+
 type config struct {
 	Template    string   `json:"template"`
 	System      *string  `json:"system"`
