@@ -137,6 +137,7 @@ func TestCanary(t *testing.T) {
 		{"status", "--json"}, {"show", "asked", "--json"}, {"show", "seen", "--json"}, {"graph", "--json"}, {"graph"}, {"audit", "--json"},
 		{"why", "asked"}, {"why", "asked", "--json"}, {"why", "ask[asked]", "--json"}, {"why", "look[seen]", "--json"},
 		{"why", "--not-run", "asked", "--json"}, {"logs", "look[seen]", "--json"},
+		{"report"}, {"report", "--json"},
 	} {
 		penstock(0, args...)
 	}

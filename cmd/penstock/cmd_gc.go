@@ -54,7 +54,7 @@ func (c *command) gc(ctx context.Context, f gcFlags) error {
 	if err != nil {
 		return err
 	}
-	o.Report = &report{ui: c.printer(), name: o.Graph.Pipeline.Name}
+	o.Report = &progress{ui: c.printer(), name: o.Graph.Pipeline.Name}
 	done, err := engine.Collect(ctx, o, engine.Bounds{
 		MaxAge: time.Duration(f.maxAge), MaxBytes: int64(f.maxSize), KeepRuns: f.runs, Dry: f.dry, Wait: f.wait,
 	})

@@ -69,7 +69,7 @@ func (c *command) plan(ctx context.Context, f runFlags, p planFlags) error {
 	if err != nil {
 		return err
 	}
-	o.Report = &report{ui: c.printer(), name: o.Graph.Pipeline.Name}
+	o.Report = &progress{ui: c.printer(), name: o.Graph.Pipeline.Name}
 	var plan *engine.Planned
 	switch {
 	case p.out != "":

@@ -118,7 +118,7 @@ func (c *command) run(ctx context.Context, f runFlags) error {
 	ctx, interrupt, done := interrupts(ctx)
 	defer done()
 	o.Interrupt = interrupt
-	o.Report = &report{ui: c.printer(), name: o.Graph.Pipeline.Name}
+	o.Report = &progress{ui: c.printer(), name: o.Graph.Pipeline.Name}
 	s, err := engine.Run(ctx, o)
 	err = errors.Join(err, c.memo.Save())
 	c.printer().EndFooter()
@@ -159,29 +159,29 @@ func interrupts(parent context.Context) (context.Context, <-chan struct{}, func(
 	return ctx, first, func() { signal.Stop(signals); cancel() }
 }
 
-// report prints a run as it goes: a line now and then, on a terminal one live
+// progress prints a run as it goes: a line now and then, on a terminal one live
 // footer.
-type report struct {
+type progress struct {
 	ui   *ui.Printer
 	name string
 	last time.Time
 }
 
-func (r *report) Started(runID string) {
+func (r *progress) Started(runID string) {
 	r.last = time.Now()
 	if !r.ui.JSON {
 		r.ui.Note("run %s: %s", runID, r.name)
 	}
 }
 
-func (r *report) Item(engine.ItemEnd) {}
+func (r *progress) Item(engine.ItemEnd) {}
 
-func (r *report) Warn(line string) { r.ui.Note("%s", line) }
+func (r *progress) Warn(line string) { r.ui.Note("%s", line) }
 
 // plainEvery is how often a run says that it is alive where no footer can.
 const plainEvery = 10 * time.Second
 
-func (r *report) Progress(t engine.Tally, running int) {
+func (r *progress) Progress(t engine.Tally, running int) {
 	line := fmt.Sprintf("%d items in, %s; %d visits made, %d running", t.TakenIn+t.Spawned, ends(t.Ends), t.Visits, running)
 	r.ui.Footer("%s", line)
 	if !r.ui.Live() && !r.ui.JSON && time.Since(r.last) >= plainEvery {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -60,7 +58,7 @@ func (c *command) status() error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(problems, func(a, b engine.Problem) int { return compareKeys(a.Key, b.Key) })
+	slices.SortStableFunc(problems, func(a, b engine.Problem) int { return engine.CompareKeys(a.Key, b.Key) })
 	return c.printStatus(runs, ended, problems)
 }
 
@@ -98,29 +96,6 @@ func (c *command) printStatus(runs []staging.Run, ended map[dag.End]int, problem
 	p.Line("all items: %s", ends(ended))
 	return nil
 }
-
-// compareKeys orders keys as people do, a number within one by its size: the line
-// 2 of a file comes before the line 10.
-func compareKeys(a, b string) int {
-	for a != "" && b != "" {
-		m, n := leadingDigits(a), leadingDigits(b)
-		if m == 0 || n == 0 {
-			if c := cmp.Compare(a[0], b[0]); c != 0 {
-				return c
-			}
-			a, b = a[1:], b[1:]
-			continue
-		}
-		x, y := strings.TrimLeft(a[:m], "0"), strings.TrimLeft(b[:n], "0")
-		if c := cmp.Or(cmp.Compare(len(x), len(y)), cmp.Compare(x, y), cmp.Compare(m, n)); c != 0 {
-			return c
-		}
-		a, b = a[m:], b[n:]
-	}
-	return cmp.Compare(len(a), len(b))
-}
-
-func leadingDigits(s string) int { return len(s) - len(strings.TrimLeft(s, "0123456789")) }
 
 func runResult(r staging.Run) string {
 	if r.State == staging.RunDone && r.Exit != 0 {

@@ -6,6 +6,7 @@ import (
 	"github.com/penstock-run/penstock/internal/diag"
 	"github.com/penstock-run/penstock/internal/draw"
 	"github.com/penstock-run/penstock/internal/engine"
+	"github.com/penstock-run/penstock/internal/report"
 	"github.com/penstock-run/penstock/internal/ui"
 )
 
@@ -34,6 +35,7 @@ var documents = []document{
 	{"why-visit", "why", "of `STAGE[ITEM]`", 1, whyVisitDocument{}},
 	{"why-not-run", "why", "with `--not-run`, or where the stage did not visit the item", 1, whyNotRunDocument{}},
 	{"logs", "logs", "", 1, logsDocument{}},
+	{"report", "report", "", 1, report.Document{}},
 	{"diff", "diff", "", 1, compared{}},
 	{"graph", "graph", "", 1, draw.Picture{}},
 	{"check", "check", "with a KIND", 1, checkDocument{}},

@@ -39,7 +39,8 @@ var layers = map[string]string{
 	"internal/host":       "dag internal/confine plugins/proto plugins/sdk",
 	"internal/completion": "dag internal/canon plugins/proto",
 	"gate":                "dag internal/canon internal/fetch internal/schema internal/similar internal/text internal/weburl",
-	"internal/engine":     "dag gate internal/canon internal/completion internal/diag internal/fetch internal/host internal/lang internal/source internal/staging plugins/proto",
+	"internal/engine":     "dag gate internal/canon internal/completion internal/diag internal/draw internal/fetch internal/host internal/lang internal/source internal/staging plugins/proto",
+	"internal/report":     "dag internal/draw internal/engine",
 
 	"plugins/sdk":           "plugins/proto",
 	"plugins/prompt":        "dag internal/canon internal/diag internal/schema plugins/proto plugins/sdk",

@@ -119,7 +119,7 @@ func (c *command) root() *cobra.Command {
 	root.AddGroup(&cobra.Group{ID: "do", Title: "Build and run:"}, &cobra.Group{ID: "look", Title: "Look and mend:"}, &cobra.Group{ID: "", Title: "Besides:"})
 	for group, commands := range map[string][]*cobra.Command{
 		"do":   {c.initCommand(), c.fmtCommand(), c.validateCommand(), c.planCommand(), c.runCommand()},
-		"look": {c.statusCommand(), c.showCommand(), c.whyCommand(), c.logsCommand(), c.diffCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand(), c.gcCommand(), c.pluginCommand()},
+		"look": {c.statusCommand(), c.showCommand(), c.whyCommand(), c.logsCommand(), c.reportCommand(), c.diffCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand(), c.gcCommand(), c.pluginCommand()},
 		"":     {c.functionsCommand(), c.codesCommand(), c.explainCommand(), c.versionCommand(), c.completionCommand(), c.manCommand()},
 	} {
 		for _, cmd := range commands {

@@ -1,13 +1,16 @@
 // Package draw makes a picture of a pipeline's graph: DOT, Mermaid, JSON, and
 // an SVG laid out in this process.
 //
-// `penstock graph` calls it. It refuses to show what the graph does not hold:
-// every arrow is an arm of a route, a source or a fan-out, in a stable order.
+// `penstock graph` calls it, and the report of a run, which puts counts to the
+// arrows. It refuses to show what the graph does not hold: every arrow is an arm
+// of a route, a source or a fan-out, in a stable order. A report adds those that
+// items took though no route has them.
 package draw
 
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/penstock-run/penstock/dag"
@@ -30,6 +33,10 @@ type Node struct {
 	Kind     NodeKind `json:"kind"`
 	Label    string   `json:"label"`
 	Provider string   `json:"provider,omitempty"`
+	// Items, of a report, is how many items came here; nil: nobody counted.
+	Items *int `json:"items,omitempty"`
+	// Note, of a few words, stands beside it in an SVG.
+	Note string `json:"-"`
 }
 
 // Edge is one way from a place to the next.
@@ -38,7 +45,13 @@ type Edge struct {
 	To    string `json:"to"`
 	Label string `json:"label,omitempty"`
 	Max   *int   `json:"max,omitempty"` // of an edge that closes a loop
-	Kind  string `json:"kind"`          // "route", "exhausted", "fail", "shadow", "start"
+	Kind  string `json:"kind"`          // "route", "exhausted", "fail", "shadow", "start"; of a report also "unrouted"
+	// Items, of a report, is how many items went this way; nil: nobody counted.
+	Items *int `json:"items,omitempty"`
+	// Times, of a report, is how often items went this way; nil: nobody counted.
+	Times *int `json:"times,omitempty"`
+	// Arms are the dag.Arm.IDs that it stands for.
+	Arms []int `json:"-"`
 }
 
 // Picture is a graph, ready to be drawn.
@@ -130,7 +143,7 @@ func (b *builder) arm(from, label, kind string, a *dag.Arm) {
 		}
 		b.arm(from, join(label, "else"), kind, a.Else)
 	case dag.ArmStage:
-		e := Edge{From: from, To: "stage." + a.Stage.Name, Label: label, Kind: kind}
+		e := Edge{From: from, To: "stage." + a.Stage.Name, Label: label, Kind: kind, Arms: []int{a.ID}}
 		if a.Bounded {
 			limit := a.Max
 			e.Max = &limit
@@ -141,13 +154,13 @@ func (b *builder) arm(from, label, kind string, a *dag.Arm) {
 		if a.As != "" {
 			label = join(label, "as "+string(a.As))
 		}
-		b.picture.Edges = append(b.picture.Edges, Edge{From: from, To: "gate." + b.gate.Name, Label: label, Kind: kind})
+		b.picture.Edges = append(b.picture.Edges, Edge{From: from, To: "gate." + b.gate.Name, Label: label, Kind: kind, Arms: []int{a.ID}})
 	case dag.ArmStop:
-		b.stop(from, label, kind, string(a.End))
+		b.stop(from, label, kind, a)
 	case dag.ArmAsk:
 		for _, s := range a.Ask.Resume {
 			limit := a.Ask.Max
-			b.picture.Edges = append(b.picture.Edges, Edge{From: from, To: "stage." + s.Name, Label: join(label, "asked"), Kind: kind, Max: &limit})
+			b.picture.Edges = append(b.picture.Edges, Edge{From: from, To: "stage." + s.Name, Label: join(label, "asked"), Kind: kind, Max: &limit, Arms: []int{a.ID}})
 		}
 		b.arm(from, join(label, "exhausted"), "exhausted", a.Ask.Exhausted)
 		b.arm(from, join(label, "expired"), "exhausted", a.Ask.Expired)
@@ -155,13 +168,13 @@ func (b *builder) arm(from, label, kind string, a *dag.Arm) {
 	b.arm(from, join(label, "shadow"), "shadow", a.Shadow)
 }
 
-func (b *builder) stop(from, label, kind, end string) {
-	id := "stop." + end
+func (b *builder) stop(from, label, kind string, a *dag.Arm) {
+	id := "stop." + string(a.End)
 	if !b.stops[id] {
 		b.stops[id] = true
-		b.picture.Nodes = append(b.picture.Nodes, Node{ID: id, Kind: StopNode, Label: end})
+		b.picture.Nodes = append(b.picture.Nodes, Node{ID: id, Kind: StopNode, Label: string(a.End)})
 	}
-	b.picture.Edges = append(b.picture.Edges, Edge{From: from, To: id, Label: label, Kind: kind})
+	b.picture.Edges = append(b.picture.Edges, Edge{From: from, To: id, Label: label, Kind: kind, Arms: []int{a.ID}})
 }
 
 func join(a, b string) string {
@@ -192,6 +205,7 @@ func (p *Picture) merge() {
 		k := key{e.From, e.To, e.Kind}
 		if i, ok := at[k]; ok && e.Max == nil && edges[i].Max == nil {
 			edges[i].Label = strings.Join(unique(edges[i].Label, e.Label), " | ")
+			edges[i].Arms = append(edges[i].Arms, e.Arms...)
 			continue
 		}
 		at[k] = len(edges)
@@ -216,4 +230,16 @@ func (e Edge) text() string {
 		return e.Label
 	}
 	return join(e.Label, fmt.Sprintf("at most %d×", *e.Max))
+}
+
+// counted is how many items went an edge's way, as it is printed; empty where
+// nobody counted.
+func (e Edge) counted() string {
+	switch {
+	case e.Items == nil:
+		return ""
+	case e.Times != nil && *e.Times > *e.Items:
+		return fmt.Sprintf("%d (%d times)", *e.Items, *e.Times)
+	}
+	return strconv.Itoa(*e.Items)
 }

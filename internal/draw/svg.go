@@ -6,6 +6,7 @@ import (
 	"html"
 	"io"
 	"math"
+	"slices"
 	"sort"
 	"unicode/utf8"
 )
@@ -18,6 +19,7 @@ const (
 	nodeGap     = 56
 	margin      = 28
 	labelHeight = 13
+	noteWidth   = 50
 )
 
 type placed struct {
@@ -29,7 +31,14 @@ type placed struct {
 
 // SVG lays the picture out in layers, sources on top, and draws it. Edges that
 // close a loop run back up at the side of what they pass.
-func (p *Picture) SVG(w io.Writer) error {
+func (p *Picture) SVG(w io.Writer) error { return p.svg(w, svgTip+svgStyle) }
+
+// Inline is SVG for a page whose own style sheet has the classes: edge, dashed,
+// unused (nobody went there), tip, label, count, sub, note-left, and the kinds of
+// nodes.
+func (p *Picture) Inline(w io.Writer) error { return p.svg(w, svgInlineTip) }
+
+func (p *Picture) svg(w io.Writer, head string) error {
 	nodes, index := p.place()
 	width, height := 0.0, 0.0
 	for _, n := range nodes {
@@ -45,9 +54,13 @@ func (p *Picture) SVG(w io.Writer) error {
 	width += margin + float64(backs)*46
 	height += margin
 	out := bufio.NewWriter(w)
-	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`+"\n",
-		width, height, width, height, html.EscapeString("the graph of "+p.Name))
-	fmt.Fprint(out, svgStyle)
+	left := 0.0 // room for the notes of the leftmost
+	if slices.ContainsFunc(p.Nodes, func(n Node) bool { return n.Note != "" }) {
+		left = noteWidth
+	}
+	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="%.0f 0 %.0f %.0f" width="%.0f" height="%.0f" role="img" aria-label="%s">`+"\n",
+		0-left, width+left, height, width+left, height, html.EscapeString("the graph of "+p.Name))
+	fmt.Fprint(out, head)
 	back := 0
 	var labels []label
 	for _, e := range p.Edges {
@@ -55,6 +68,9 @@ func (p *Picture) SVG(w io.Writer) error {
 		class := "edge"
 		if e.Max != nil || e.Kind != "route" && e.Kind != "start" {
 			class = "edge dashed"
+		}
+		if e.Items != nil && *e.Items == 0 {
+			class += " unused"
 		}
 		if to.layer <= from.layer {
 			back++
@@ -67,16 +83,26 @@ func (p *Picture) SVG(w io.Writer) error {
 		n.draw(out)
 	}
 	for _, l := range spread(labels) {
-		if l.text != "" {
-			fmt.Fprintf(out, `<text class="label" x="%.1f" y="%.1f">%s</text>`+"\n", l.x, l.y, html.EscapeString(l.text))
+		if l.text == "" && l.count == "" {
+			continue
 		}
+		count := l.count
+		if count != "" {
+			count = `<tspan class="count" dx="5">` + count + `</tspan>`
+		}
+		fmt.Fprintf(out, `<text class="label" x="%.1f" y="%.1f">%s%s</text>`+"\n", l.x, l.y, html.EscapeString(l.text), count)
 	}
 	fmt.Fprintln(out, "</svg>")
 	return out.Flush()
 }
 
-const svgStyle = `<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#5b6470"/></marker></defs>
-<style>
+const svgTip = `<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path d="M0,0 L8,4 L0,8 z" fill="#5b6470"/></marker></defs>
+`
+
+const svgInlineTip = `<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto"><path class="tip" d="M0,0 L8,4 L0,8 z"/></marker></defs>
+`
+
+const svgStyle = `<style>
   text { font-family: ui-sans-serif, system-ui, sans-serif; font-size: 12px; fill: #1d2430; text-anchor: middle }
   .sub { font-size: 10px; fill: #5b6470 } .label { font-size: 10.5px; fill: #3d4653; paint-order: stroke; stroke: #fff; stroke-width: 4px }
   .edge { fill: none; stroke: #5b6470; stroke-width: 1.2; marker-end: url(#tip) } .dashed { stroke-dasharray: 4 3 }
@@ -217,9 +243,12 @@ func centre(n *placed, nodes []*placed, order map[*placed]float64, down bool) fl
 }
 
 type label struct {
-	x, y float64
-	text string
+	x, y  float64
+	text  string
+	count string
 }
+
+func (l *label) length() int { return utf8.RuneCountInString(l.text) + utf8.RuneCountInString(l.count) }
 
 func arrow(out io.Writer, class string, e Edge, from, to *placed) label {
 	x1, y1, x2, y2 := from.x, from.y+nodeHeight/2, to.x, to.y-nodeHeight/2
@@ -230,14 +259,14 @@ func arrow(out io.Writer, class string, e Edge, from, to *placed) label {
 	u := 1 - t
 	x := u*u*u*x1 + 3*u*u*t*x1 + 3*u*t*t*x2 + t*t*t*x2
 	y := u*u*u*y1 + 3*u*u*t*(y1+bend) + 3*u*t*t*(y2-bend) + t*t*t*y2
-	return label{x, y, e.text()}
+	return label{x, y, e.text(), e.counted()}
 }
 
 func loop(out io.Writer, class string, e Edge, from, to *placed, side float64) label {
 	x1, y1 := from.x+from.w/2, from.y
 	x2, y2 := to.x+to.w/2, to.y
 	fmt.Fprintf(out, `<path class="%s" d="M%.1f,%.1f C%.1f,%.1f %.1f,%.1f %.1f,%.1f"/>`+"\n", class, x1, y1, side, y1, side, y2, x2, y2)
-	return label{(x1+x2)/8 + side*0.75, (y1 + y2) / 2, e.text()}
+	return label{(x1+x2)/8 + side*0.75, (y1 + y2) / 2, e.text(), e.counted()}
 }
 
 // spread moves labels that would cover each other apart, downwards.
@@ -246,10 +275,10 @@ func spread(labels []label) []label {
 	for i := range labels {
 		for j := range i {
 			a, b := &labels[j], &labels[i]
-			if a.text == "" || b.text == "" {
+			if a.length() == 0 || b.length() == 0 {
 				continue
 			}
-			reach := float64(utf8.RuneCountInString(a.text)+utf8.RuneCountInString(b.text)) * charWidth * 0.42
+			reach := float64(a.length()+b.length()) * charWidth * 0.42
 			if math.Abs(a.x-b.x) < reach && math.Abs(a.y-b.y) < labelHeight {
 				b.y = a.y + labelHeight
 			}
@@ -277,4 +306,7 @@ func (n *placed) draw(out io.Writer) {
 		fmt.Fprintf(out, `<text class="sub" x="%.1f" y="%.1f">%s</text>`+"\n", n.x, n.y+13, html.EscapeString(sub))
 	}
 	fmt.Fprintf(out, `<text x="%.1f" y="%.1f">%s</text>`+"\n", n.x, y, html.EscapeString(n.Label))
+	if n.Note != "" {
+		fmt.Fprintf(out, `<text class="note-left" x="%.1f" y="%.1f">%s</text>`+"\n", n.x-n.w/2-6, n.y+4, html.EscapeString(n.Note))
+	}
 }

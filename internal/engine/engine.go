@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/penstock-run/penstock/dag"
@@ -127,6 +128,7 @@ type stopping struct {
 	cause     error  // what the run's own error is, though its items were parked in good order
 	over      bool   // nothing new is handed to the gate either
 	why       string // no new visits are made
+	said      string // the first failure for which an item was parked
 }
 
 // Run executes a pipeline once. The Summary is good whatever the error; the
@@ -144,7 +146,7 @@ func Run(ctx context.Context, o Options) (*Summary, error) {
 	outline, err := e.keepOutline()
 	if err == nil {
 		err = e.store.StartRun(staging.Run{
-			ID: e.runID, PID: os.Getpid(), Host: hostname(), Pipeline: o.Graph.Pipeline.Name, Started: e.started, Flags: o.Choice.words(), Outline: outline,
+			ID: e.runID, PID: os.Getpid(), Host: hostname(), Pipeline: o.Graph.Pipeline.Name, Started: e.started, Flags: e.flags(), Outline: outline,
 		})
 	}
 	if err != nil {
@@ -153,6 +155,21 @@ func Run(ctx context.Context, o Options) (*Summary, error) {
 	e.Report.Started(e.runID)
 	runErr := e.loop(ctx)
 	return e.finish(ctx, runErr)
+}
+
+// flags are those that change what a run does, as they are written. Values of
+// variables are not among them: one may be a secret.
+func (o *Options) flags() []string {
+	var flags []string
+	for _, f := range []struct {
+		set  bool
+		name string
+	}{{o.Jobs != DefaultJobs, "-j " + strconv.Itoa(o.Jobs)}, {o.KeepGoing, "-k"}, {o.Force, "-B"}, {o.Dry, "--dry"}, {o.Live, "--live"}, {o.Record != "", "--record"}, {o.Locked, "--locked"}, {o.Frozen, "--frozen"}} {
+		if f.set {
+			flags = append(flags, f.name)
+		}
+	}
+	return append(flags, o.Choice.words()...)
 }
 
 // hostname stands in the journal for people; a machine without a name has none.

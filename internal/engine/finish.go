@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -10,6 +11,7 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/completion"
 	"github.com/penstock-run/penstock/internal/staging"
 )
 
@@ -72,6 +74,7 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 	for e.committing || e.judging > 0 {
 		e.handle(<-e.events)
 	}
+	why := e.stop.why // empty: nothing ended it early
 	e.stopVisits("interrupted")
 	e.stop.over = true
 	e.drainReady()
@@ -98,13 +101,36 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 			e.Report.Warn(line)
 		}
 	}
-	end := staging.RunEnd{ID: e.runID, Ended: e.Now().UTC(), Tally: e.tally.Ends, Exit: s.Kind.ExitStatus()}
+	end := staging.RunEnd{ID: e.runID, Ended: e.Now().UTC(), Tally: e.tally.Ends, Exit: s.Kind.ExitStatus(), Counts: e.runCounts(counted), Tripped: s.Tripped}
 	err = errors.Join(err, conservation)
 	if err != nil {
-		end.Exit = dag.KindOf(err).ExitStatus() // as the process will
+		end.Exit, end.Error = dag.KindOf(err).ExitStatus(), clip(err.Error(), errorKept) // as the process will
+	} else if s.Kind != 0 {
+		end.Error = clip(cmp.Or(e.stop.said, why), errorKept)
 	}
 	return s, joinOnce(err, e.store.EndRun(end), e.close(ctx))
 }
+
+// runCounts is what the run's own record tells of it besides how its items ended.
+func (e *engine) runCounts(of completion.Counters) *staging.RunCounts {
+	t := &e.tally
+	c := &staging.RunCounts{
+		TakenIn: t.TakenIn, Spawned: t.Spawned, Settled: t.Settled, Duplicates: t.Duplicates, Visits: t.Visits, Reused: t.Reused,
+		Calls: t.Calls, Infrastructure: t.Infrastructure, Pages: t.Pages, PagesReplayed: t.PagesReplayed,
+		LeftOut: t.LeftOut.Only + t.LeftOut.Limit,
+		Asked:   of.Calls, Input: of.Usage.Input, Cached: of.Usage.CachedInput, Output: of.Usage.Output,
+	}
+	for _, p := range e.Graph.Providers {
+		if p.Price == nil && of.Calls > 0 {
+			return c // some of it may be that provider's
+		}
+	}
+	c.USD = &of.USD
+	return c
+}
+
+// errorKept bounds the text of an error that is kept for people.
+const errorKept = 2000
 
 // joinOnce is errors.Join without what was said in the same words before: on a full
 // disk each write that is left fails for the one cause.

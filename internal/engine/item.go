@@ -170,6 +170,9 @@ func (e *engine) park(it *item, err error) {
 		it.cause = named.Code
 	}
 	kind := dag.KindOf(err)
+	if kind != dag.KindInterrupted && e.stop.said == "" {
+		e.stop.said = err.Error()
+	}
 	switch kind {
 	case dag.KindInterrupted:
 	case dag.KindBug:

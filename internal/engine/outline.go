@@ -10,6 +10,7 @@ import (
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/gate"
 	"github.com/penstock-run/penstock/internal/canon"
+	"github.com/penstock-run/penstock/internal/draw"
 	"github.com/penstock-run/penstock/internal/staging"
 )
 
@@ -24,14 +25,23 @@ type outline struct {
 	Gate     string         `json:"gate"`
 	Checks   []outlineCheck `json:"checks"`
 	Evidence string         `json:"evidence,omitempty"`
+	Nodes    []draw.Node    `json:"nodes,omitempty"` // of the picture, with Edges; none: an older Penstock wrote it
+	Edges    []outlineEdge  `json:"edges,omitempty"`
 }
 
 type outlineStage struct {
-	Name  string     `json:"name"`
-	At    string     `json:"at"`
-	Price *dag.Price `json:"price,omitempty"` // of its provider; nil: unknown
-	Asks  bool       `json:"asks,omitzero"`   // it has a provider
-	Fans  bool       `json:"fans,omitzero"`   // it fans out
+	Name     string     `json:"name"`
+	At       string     `json:"at"`
+	Provider string     `json:"provider,omitempty"` // its name in the pipeline
+	Price    *dag.Price `json:"price,omitempty"`    // of its provider; nil: unknown
+	Asks     bool       `json:"asks,omitzero"`      // it has a provider
+	Fans     bool       `json:"fans,omitzero"`      // it fans out
+}
+
+// outlineEdge is an arrow of the picture, with the arms that it stands for.
+type outlineEdge struct {
+	draw.Edge `json:",inline"`
+	Arms      []int `json:"arms,omitempty"`
 }
 
 // outlineArm is one way out of a stage, with all that has to be so for it.
@@ -76,7 +86,7 @@ func outlineOf(g *dag.Graph) *outline {
 	for _, s := range g.Stages {
 		stage := outlineStage{Name: s.Name, At: s.Pos.String(), Asks: s.Provider != nil, Fans: s.FanOut != nil}
 		if s.Provider != nil {
-			stage.Price = s.Provider.Price
+			stage.Price, stage.Provider = s.Provider.Price, s.Provider.Name
 		}
 		o.Stages = append(o.Stages, stage)
 	}
@@ -96,6 +106,11 @@ func outlineOf(g *dag.Graph) *outline {
 			}
 			w.arm(f.Arm, []Condition{{Fail: code}})
 		}
+	}
+	picture := draw.Of(g)
+	o.Nodes = picture.Nodes
+	for _, e := range picture.Edges {
+		o.Edges = append(o.Edges, outlineEdge{e, e.Arms})
 	}
 	for _, c := range g.Codes {
 		o.Codes = append(o.Codes, outlineCode{c.Code, c.Meaning})

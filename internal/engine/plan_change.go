@@ -133,11 +133,14 @@ func shown(v any) string {
 	return cutText(string(b))
 }
 
-func cutText(s string) string {
-	if len(s) <= valueShown {
+func cutText(s string) string { return clip(s, valueShown) }
+
+// clip keeps so many bytes of a text, and whole runes.
+func clip(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	end := valueShown
+	end := most
 	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -61,8 +62,12 @@ type VisitFacts struct {
 	Input    dag.Digest    `json:"input,omitzero"`
 	Output   dag.Digest    `json:"output,omitzero"`
 	Model    string        `json:"model,omitempty"`
-	Calls    int           `json:"calls,omitzero"`
-	Tokens   int           `json:"tokens,omitzero"`
+	// When it was executed, for whichever run; zero for one that nothing was
+	// executed for.
+	StartedAt time.Time `json:"started_at,omitzero"`
+	EndedAt   time.Time `json:"ended_at,omitzero"`
+	Calls     int       `json:"calls,omitzero"`
+	Tokens    int       `json:"tokens,omitzero"`
 	// USD is what its completions cost by the prices of that run; nil: unknown,
 	// or nobody was asked.
 	USD *float64 `json:"usd,omitempty"`
@@ -225,13 +230,23 @@ func WhyItem(store *staging.Store, dir, key string) (*ItemWhy, error) {
 		return nil, err
 	}
 	n := p.last()
-	m, o := p.member(n), p.outline(n)
-	w := &ItemWhy{Item: m.Key, Run: p.trails[n].Run, End: m.End, Status: m.Status, Reason: m.Reason, Way: []Step{}}
+	w := p.itemWhy(p.member(n), p.trails[n].Run, p.outline(n))
+	if w.Record != nil {
+		if err := w.Record.find(dir); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// itemWhy tells an item's way as a run with this outline left it.
+func (p *past) itemWhy(m *Member, run string, o *outline) *ItemWhy {
+	w := &ItemWhy{Item: m.Key, Run: run, End: m.End, Status: m.Status, Reason: m.Reason, Way: []Step{}}
 	for _, code := range m.Codes {
 		w.Codes = append(w.Codes, CodeWhy{code, o.meaning(code)})
 	}
 	if m.Trail == nil {
-		return w, nil
+		return w
 	}
 	w.Parent, w.Failed = m.Trail.Parent, m.Trail.Failed
 	w.Way = p.way(m.Trail, o)
@@ -241,11 +256,8 @@ func WhyItem(store *staging.Store, dir, key string) (*ItemWhy, error) {
 	w.Gate = p.gate(m, o)
 	if m.Record != "" {
 		w.Record = &RecordWhy{ID: m.Record, Evidence: o.Evidence}
-		if err := w.Record.find(dir); err != nil {
-			return nil, err
-		}
 	}
-	return w, nil
+	return w
 }
 
 // way puts visits and decisions in order: a decision stands behind the visit
@@ -279,13 +291,19 @@ func visitFacts(v *dag.Visit, o *outline) *VisitFacts {
 	f := &VisitFacts{
 		Stage: v.Stage, Pass: v.Pass, State: stateOf(v), Outcome: v.Outcome, Failure: v.Failure, Rule: v.Rule, Seen: v.Seen,
 		Findings: v.Findings, Action: v.Action, Input: v.Input, Output: v.Output,
-		Model: v.Facts.Model, Calls: v.Facts.Calls, Tokens: v.Facts.Input + v.Facts.OutTokens,
+		Model: v.Facts.Model, StartedAt: v.Facts.StartedAt, EndedAt: v.Facts.EndedAt,
+		Calls: v.Facts.Calls, Tokens: v.Facts.Input + v.Facts.OutTokens,
 	}
 	if s := o.stage(v.Stage); s != nil && s.Price != nil && v.Facts.Calls > 0 && !v.Facts.Recorded {
-		usd := (float64(v.Facts.Input-v.Facts.Cached)*s.Price.Input + float64(v.Facts.Cached)*s.Price.CachedInput + float64(v.Facts.OutTokens)*s.Price.Output) / 1e6
+		usd := paidFor(&v.Facts, s.Price)
 		f.USD = &usd
 	}
 	return f
+}
+
+// paidFor is what a visit's completions cost, in US dollars.
+func paidFor(f *dag.Facts, p *dag.Price) float64 {
+	return (float64(f.Input-f.Cached)*p.Input + float64(f.Cached)*p.CachedInput + float64(f.OutTokens)*p.Output) / 1e6
 }
 
 func stateOf(v *dag.Visit) VisitState {

@@ -58,6 +58,57 @@ func (s *Store) Bodies(see func(body []byte)) error {
 	})
 }
 
+// TrailPlace is where a trail stands in its log. It holds for as long as the
+// store is open: nothing is collected meanwhile.
+type TrailPlace uint64
+
+// TrailsOf shows where every trail that a run recorded stands, in the order in
+// which they were. As History it reads the log once.
+func (s *Store) TrailsOf(run string, see func(source, item string, at TrailPlace)) error {
+	return s.scanAt(&s.trails.log, func(kind byte, payload []byte, at int64) {
+		n := headLen(payload)
+		if kind != kindTrail || n == 0 {
+			return
+		}
+		r := reader{b: payload[n:]}
+		source, item, by := r.take(r.count()), r.take(r.count()), r.take(r.count())
+		if !r.short && string(by) == run {
+			see(string(source), string(item), TrailPlace(at))
+		}
+	})
+}
+
+// TrailAt reads the trail at a place; nil where it is damaged by now.
+func (s *Store) TrailAt(at TrailPlace) *Trail {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.trails.at(uint64(at))
+}
+
+// ActionsOf shows every action that a run recorded, in that order, whether or not
+// the outputs are still there.
+func (s *Store) ActionsOf(run string, see func(*Action)) error {
+	return s.scan(&s.actions.log, func(kind byte, payload []byte) {
+		if kind != kindAction || !isOf(payload, run) {
+			return
+		}
+		if a := decodeAction(payload); a != nil {
+			see(a)
+		}
+	})
+}
+
+// isOf reports whether an action was recorded by a run.
+func isOf(payload []byte, run string) bool {
+	r := reader{b: payload}
+	r.take(4 * len(dag.Digest{}))
+	r.ref()
+	r.take(r.count()) // stage
+	r.take(r.count()) // word
+	by := r.take(r.count())
+	return !r.short && string(by) == run
+}
+
 // FindActions gives the latest record of each of these actions that has one, by
 // its digest, whether or not its output is still there. With first not zero it
 // also gives the latest action of a stage that was recorded before first: one of
@@ -100,6 +151,10 @@ func (s *Store) FindActions(wanted map[dag.Digest]bool, first dag.Digest, stage 
 
 // scan shows every record of a log that is in its file.
 func (s *Store) scan(l *appendLog, see func(kind byte, payload []byte)) error {
+	return s.scanAt(l, func(kind byte, payload []byte, _ int64) { see(kind, payload) })
+}
+
+func (s *Store) scanAt(l *appendLog, see func(kind byte, payload []byte, at int64)) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -112,7 +167,7 @@ func (s *Store) scan(l *appendLog, see func(kind byte, payload []byte)) error {
 		if size < logHead {
 			return nil
 		}
-		_, err := l.read(logHead, size, func(kind byte, payload []byte, _ int64) { see(kind, payload) })
+		_, err := l.read(logHead, size, see)
 		return err
 	})
 }

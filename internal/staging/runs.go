@@ -27,7 +27,33 @@ type Run struct {
 	Ended    time.Time       `json:"ended,omitzero"`   // zero: it has not said that it ended
 	Tally    map[dag.End]int `json:"tally,omitempty"`
 	Exit     int             `json:"exit"`
-	State    RunState        `json:"-"` // as Runs finds it
+	Counts   *RunCounts      `json:"counts,omitempty"`        // nil: it has not said
+	Error    string          `json:"error,omitempty"`         // what ended it before its items did
+	Tripped  []string        `json:"open_breakers,omitempty"` // buckets whose breaker was open at its end
+	State    RunState        `json:"-"`                       // as Runs finds it
+}
+
+// RunCounts is what a run counted. What it found finished, and what providers
+// were asked in vain, stands in no trail: only the run knows it.
+type RunCounts struct {
+	TakenIn        int `json:"taken_in"`                // items that sources gave, those finished before among them
+	Spawned        int `json:"spawned"`                 // items that others were fanned out into
+	Settled        int `json:"settled"`                 // of TakenIn and Spawned: finished by earlier runs
+	Duplicates     int `json:"duplicates,omitzero"`     // records that were skipped: key and bytes stand before
+	Visits         int `json:"visits"`                  // made now
+	Reused         int `json:"reused"`                  // visits that were answered from staging
+	Calls          int `json:"calls"`                   // completions that visits asked for
+	Infrastructure int `json:"infrastructure"`          // failures for which an item was parked
+	Pages          int `json:"pages,omitzero"`          // that the gate read from the web
+	PagesReplayed  int `json:"pages_replayed,omitzero"` // that a cassette gave
+	LeftOut        int `json:"left_out,omitzero"`       // records that --only and --limit left out, which count nowhere else
+
+	Asked  int   `json:"asked"` // times that providers were asked, attempts in vain among them
+	Input  int64 `json:"input_tokens"`
+	Cached int64 `json:"cached_input_tokens"`
+	Output int64 `json:"output_tokens"`
+	// USD is what they cost; nil: a price is not known.
+	USD *float64 `json:"usd"`
 }
 
 // RunState tells whether a run is over.
@@ -45,6 +71,10 @@ type RunEnd struct {
 	Ended time.Time       `json:"ended"`
 	Tally map[dag.End]int `json:"tally,omitempty"` // how many items ended how
 	Exit  int             `json:"exit"`            // the exit code
+
+	Counts  *RunCounts `json:"counts,omitempty"`
+	Error   string     `json:"error,omitempty"`
+	Tripped []string   `json:"open_breakers,omitempty"`
 }
 
 const (
@@ -92,6 +122,7 @@ func (x *runJournal) enter(s *Store, kind byte, payload []byte) {
 		if i, ok := x.at[end.ID]; ok {
 			run := &x.list[i]
 			run.Ended, run.Tally, run.Exit = end.Ended, end.Tally, end.Exit
+			run.Counts, run.Error, run.Tripped = end.Counts, end.Error, end.Tripped
 		}
 	}
 }
