@@ -144,3 +144,33 @@ func TestAnActionIsItsRecipeItsInputAndItsSample(t *testing.T) {
 		t.Error("an action has two digests")
 	}
 }
+
+// Each argument of each kind of check stands in the gate's digest: a verdict under
+// another one is another verdict.
+func TestEveryArgumentIsInTheGatesDigest(t *testing.T) {
+	for _, kind := range CheckKinds() {
+		for _, arg := range kind.Args {
+			sum := func(value Expr, schema Schema, stages ...*Stage) Digest {
+				c := &Check{Kind: kind.Kind, Name: "it", Code: "BAD", Args: map[string]Expr{}}
+				switch arg.Type {
+				case "stage":
+					c.Stage = stages[0]
+				case "stages":
+					c.Of = stages
+				case "schema":
+					c.Schema = schema
+				default:
+					c.Args[arg.Name] = value
+				}
+				return (&Gate{Checks: []*Check{c}}).Digest()
+			}
+			a := sum(constant("a"), shape{"a"}, &Stage{Name: "a"})
+			if b := sum(constant("b"), shape{"b"}, &Stage{Name: "b"}); a == b {
+				t.Errorf("%s.%s is in no digest", kind.Kind, arg.Name)
+			}
+			if again := sum(constant("a"), shape{"a"}, &Stage{Name: "a"}); a != again {
+				t.Errorf("%s.%s: the same has two digests", kind.Kind, arg.Name)
+			}
+		}
+	}
+}

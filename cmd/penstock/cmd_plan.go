@@ -219,18 +219,15 @@ func paysFor(plan *engine.Planned) bool {
 func whyTable(plan *engine.Planned) *ui.Table {
 	t := ui.NewTable("stage", ">items", "why")
 	for _, s := range plan.Stages {
-		told := 0
 		for _, r := range s.Why {
 			why := r.Why
 			if r.Blocked {
 				why = "blocked: " + why
-			} else {
-				told += r.Items
 			}
 			t.Row(s.Stage, strconv.Itoa(r.Items), why+oneChange(r.Changes))
 		}
-		if more := s.Run - told; more > 0 && told > 0 {
-			t.Row(s.Stage, strconv.Itoa(more), "not looked up; `penstock plan --items` tells of each")
+		if s.Unasked > 0 && len(s.Why) > 0 {
+			t.Row(s.Stage, strconv.Itoa(s.Unasked), "not looked up; `penstock plan --items` tells of each")
 		}
 	}
 	return t

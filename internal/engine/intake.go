@@ -26,6 +26,7 @@ type intake struct {
 	seq     uint64
 	seen    map[uint64]uint64          // hash of a key → start of its raw digest
 	sources map[*dag.Source]dag.Digest // how each makes items, for intakeKey
+	ways    map[*dag.Source]dag.Digest // and where they go, for trailKey
 	keyBuf  []byte
 	pending []*candidateItem // read, not yet claimed
 	others  []*candidateItem // claimed by another process
@@ -142,10 +143,10 @@ func (e *engine) skip(place, key string) {
 }
 
 // trailKey names all that an item's whole way depends on: the graph, the
-// plugins, the corpus, and the record's own bytes; and where the key is the
-// record's place, that place.
+// plugins, the corpus, how its source makes items of records, and the record's
+// own bytes; and where the key is the record's place, that place.
 func (e *engine) trailKey(record *source.Record, raw dag.Digest) dag.Digest {
-	return e.recordKey(e.graphKey, record, raw)
+	return e.recordKey(e.intake.ways[record.Source], record, raw)
 }
 
 // intakeKey names all that it depends on whether a record is taken in, and as

@@ -71,6 +71,7 @@ type StagePlan struct {
 	Blocked  int      `json:"blocked"`            // items
 	WaitsOn  []string `json:"waits_on,omitempty"` // stages that Maybe waits on
 	Why      []Reason `json:"why,omitempty"`      // of Run, and of Blocked; the most frequent first
+	Unasked  int      `json:"not_looked_up,omitzero"` // items whose visit runs, for a reason that was not looked up
 	StageCost
 }
 

@@ -63,7 +63,7 @@ func (p *Planned) total(e *engine) {
 	}
 	for i, s := range e.Graph.Stages {
 		line := &p.Stages[i]
-		line.Why = p.reasons[s].inOrder()
+		line.Why, line.Unasked = p.reasons[s].inOrder(), p.missing[s]-p.reasons[s].asked
 		cost, known := planCostOf(s, line, replaying)
 		line.StageCost = cost
 		p.Calls.add(cost.Calls)

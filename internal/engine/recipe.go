@@ -69,7 +69,10 @@ func (e *engine) prepare() error {
 		}
 	}
 	trails.Sum(e.graphKey[:0])
-	e.intake.sources = e.sourceKeys()
+	e.intake.sources, e.intake.ways = e.sourceKeys(), map[*dag.Source]dag.Digest{}
+	for s, key := range e.intake.sources {
+		e.intake.ways[s] = dag.Sum(append(e.graphKey[:], key[:]...))
+	}
 	// Keys can repeat only where an expression makes them.
 	for _, s := range e.Graph.Sources {
 		if s.Key != nil || len(e.Graph.Sources) > 1 {

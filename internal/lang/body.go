@@ -79,6 +79,9 @@ func (l *loader) open(b *hclsyntax.Block, s shape) *body {
 }
 
 func (l *loader) openBody(syntax *hclsyntax.Body, at hcl.Range, what string, s shape) *body {
+	if l.opts.opened != nil {
+		l.opts.opened(what, s)
+	}
 	b := &body{l: l, at: at, what: what, attrs: map[string]*hclsyntax.Attribute{}, blocks: map[string][]*hclsyntax.Block{}, ok: true, misused: map[string]bool{}}
 	b.takeNear(syntax, s)
 	for _, attr := range inOrder(syntax.Attributes) {

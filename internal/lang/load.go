@@ -45,6 +45,8 @@ type Options struct {
 	Live    bool       // the providers are called, whatever the pipeline replays
 	Visits  bool       // stages are visited: without a cassette that means live calls
 	Version string     // of Penstock, for `requires`; empty: not compared
+
+	opened func(block string, s shape) // hears of each block what may stand in it; nil: nobody does
 }
 
 // VarFile is a file of variables. The caller reads it: unlike all that a
