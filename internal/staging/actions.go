@@ -56,25 +56,23 @@ func (x *actionIndex) open(s *Store) {
 // record.
 func (x *actionIndex) enter(payload []byte, pos uint64) {
 	digest := dag.Digest(payload)
-	if c := x.seek(digest); c.pos != 0 {
+	if c, _ := x.seek(digest); c.pos != 0 {
 		x.table.set(c, pos)
 		return
 	}
 	x.table.add(hash32(digest), pos)
 }
 
-// seek finds an action's entry. The record is read to compare it; two digests
-// that begin alike are rare enough.
-func (x *actionIndex) seek(digest dag.Digest) cursor {
+// seek finds an action's entry, and its record, which lasts until the next read.
+// The record is read to compare it; two digests that begin alike are rare enough.
+func (x *actionIndex) seek(digest dag.Digest) (c cursor, payload []byte) {
 	hash := hash32(digest)
-	c := x.table.first(hash)
-	for c.pos != 0 {
-		if payload := x.payload(c.pos); len(payload) >= len(digest) && dag.Digest(payload) == digest {
-			break
+	for c = x.table.first(hash); c.pos != 0; c = x.table.next(hash, c) {
+		if payload = x.payload(c.pos); len(payload) >= len(digest) && dag.Digest(payload) == digest {
+			return c, payload
 		}
-		c = x.table.next(hash, c)
 	}
-	return c
+	return c, nil
 }
 
 // payload reads the record at a position, until the next read; nil where it is
@@ -168,11 +166,11 @@ func (x *actionIndex) stands(digest dag.Digest, at uint64) bool {
 
 // find gives the latest record of an action, nil where there is none.
 func (x *actionIndex) find(digest dag.Digest) *Action {
-	c := x.seek(digest)
+	c, payload := x.seek(digest)
 	if c.pos == 0 {
 		return nil
 	}
-	return decodeAction(x.payload(c.pos))
+	return decodeAction(payload)
 }
 
 func (a *Action) append(b []byte) []byte {

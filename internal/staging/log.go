@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,8 +17,10 @@ import (
 // A log's header: 8 bytes that name the format, then 8 random ones that change
 // when the log starts anew, so that whoever read it before knows.
 const (
-	logHead  = 16
-	logMagic = "PSTKLOG\x01"
+	logHead = 16
+	// firstRead is what most records fit into, with their frame.
+	firstRead = 1 << 10
+	logMagic  = "PSTKLOG\x01"
 )
 
 // pendingBit marks a position that counts from the first byte ever appended by
@@ -343,10 +346,10 @@ func (l *appendLog) record(pos uint64, buf []byte) (kind byte, payload, scratch 
 		frame := l.frame(int(pos&^pendingBit - l.flushed))
 		return frame[3], frame[frameHead:], buf
 	}
-	if cap(buf) < 512 {
-		buf = make([]byte, 512)
+	if cap(buf) < firstRead {
+		buf = make([]byte, firstRead)
 	}
-	buf = buf[:cap(buf)]
+	buf = buf[:firstRead] // it may be large from other reads, and what is read is copied
 	if l.f == nil {
 		return 0, nil, buf
 	}
@@ -356,7 +359,7 @@ func (l *appendLog) record(pos uint64, buf []byte) (kind byte, payload, scratch 
 	}
 	size := frameLen(buf[:n])
 	if size > len(buf) {
-		buf = make([]byte, size)
+		buf = slices.Grow(buf[:0], size)[:size]
 		if n, err = l.f.ReadAt(buf, int64(pos)); err != nil && n < size {
 			return 0, nil, buf
 		}
