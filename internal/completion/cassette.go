@@ -53,6 +53,7 @@ type Reply struct {
 	Refusal      string         `json:"refusal,omitzero"`
 	Model        string         `json:"model,omitzero"` // as the server gave it
 	Usage        *Usage         `json:"usage,omitzero"`
+	Notes        []string       `json:"notes,omitempty"` // of its provider, for the trail
 }
 
 // Usage is in tokens. Input includes CachedInput, Output includes Reasoning.
@@ -333,7 +334,7 @@ func replaceFile(path string, content []byte) error {
 // newReply takes what is kept of an answer. The server's request id is not:
 // it would make every recording differ.
 func newReply(wire *proto.CompletionReply) Reply {
-	r := Reply{FinishReason: wire.GetFinishReason(), Refusal: wire.GetRefusal(), Model: wire.GetModel()}
+	r := Reply{FinishReason: wire.GetFinishReason(), Refusal: wire.GetRefusal(), Model: wire.GetModel(), Notes: wire.GetNotes()}
 	text := wire.GetText()
 	if text == "" && len(wire.GetJson()) > 0 {
 		text = string(wire.GetJson())
@@ -352,7 +353,7 @@ func newReply(wire *proto.CompletionReply) Reply {
 
 // wire is the reply as a plugin gets it; every caller gets its own.
 func (r *Reply) wire(origin string) *proto.CompletionReply {
-	out := &proto.CompletionReply{Text: r.text(), FinishReason: r.FinishReason, Refusal: r.Refusal, Model: r.Model, Origin: origin}
+	out := &proto.CompletionReply{Text: r.text(), FinishReason: r.FinishReason, Refusal: r.Refusal, Model: r.Model, Origin: origin, Notes: slices.Clone(r.Notes)}
 	if u := r.Usage; u != nil {
 		out.Usage = &proto.Usage{Input: u.Input, CachedInput: u.CachedInput, Output: u.Output, Reasoning: u.Reasoning}
 	}

@@ -113,7 +113,7 @@ func (s *Service) record(p *dag.Provider, request *Request, reply *Reply) {
 	if s.recorder == nil {
 		return
 	}
-	texts := []string{request.System, reply.text(), reply.Refusal, reply.Model}
+	texts := append([]string{request.System, reply.text(), reply.Refusal, reply.Model}, reply.Notes...)
 	for i := range request.Messages {
 		texts = append(texts, request.Messages[i].content())
 	}

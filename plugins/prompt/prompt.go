@@ -172,6 +172,7 @@ func (a *asker) ask(ctx context.Context, input []byte, sample int, complete comp
 		if err != nil {
 			return sdk.Result{}, err // a *sdk.ProviderError, which the SDK maps to its code
 		}
+		notes = append(notes, reply.GetNotes()...)
 		got, err := judge(reply, a.schema)
 		if err != nil {
 			return sdk.Result{}, err

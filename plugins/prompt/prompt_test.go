@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +43,17 @@ func (m *model) complete(_ context.Context, r *sdk.CompletionRequest) (*sdk.Comp
 		return &sdk.CompletionReply{Text: rest, FinishReason: reason}, nil
 	}
 	return &sdk.CompletionReply{Text: text, FinishReason: "stop"}, nil
+}
+
+// What a provider notes of an answer stands in the trail of the visit.
+func TestNotesOfTheProvider(t *testing.T) {
+	a := mustConfigure(t, `{"template":"Card on {{ .cat }}."}`, "")
+	result, err := a.ask(context.Background(), []byte(`{"cat":"music"}`), 0, func(context.Context, *sdk.CompletionRequest) (*sdk.CompletionReply, error) {
+		return &sdk.CompletionReply{Text: "{}", FinishReason: "stop", Notes: []string{"the schema was sent as a hint"}}, nil
+	})
+	if want := []string{"the schema was sent as a hint"}; err != nil || !slices.Equal(result.Notes, want) {
+		t.Errorf("got %q, %v, want %q", result.Notes, err, want)
+	}
 }
 
 func TestAsk(t *testing.T) {
