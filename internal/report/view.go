@@ -73,7 +73,10 @@ type exampleView struct {
 func newView(r *engine.RunReport, o Options) (*view, error) {
 	v := &view{
 		Run: r.Run, Pipeline: plain(r.Run.Pipeline), Penstock: o.Penstock, Policy: policy(),
-		Style: template.CSS(pageStyle), Script: template.JS(pageScript), Notes: r.Notes, Error: plain(r.Run.Error),
+		Style: template.CSS(pageStyle), Script: template.JS(pageScript), Error: plain(r.Run.Error),
+	}
+	for _, note := range r.Notes {
+		v.Notes = append(v.Notes, plain(note))
 	}
 	v.ErrorLead = "What went wrong first:"
 	if r.Run.Result == engine.ResultInterrupted {
