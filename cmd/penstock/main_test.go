@@ -20,6 +20,7 @@ func TestMain(m *testing.M) {
 		"penstock":      func() { ownNames(); os.Exit(judged(os.Args[1:])) },
 		"trivia-models": func() { serveModels(os.Args[1]) },
 		"shout":         serveShout,
+		"gossip":        serveGossip,
 	})
 }
 

@@ -74,6 +74,7 @@ type engine struct {
 	runDoc  dag.Doc // what `run` reads in routes
 
 	store       *staging.Store
+	said        *staging.RunLog // what plugins say; nil: nothing is kept
 	host        *host.Host
 	gate        *gate.Gate
 	completions *completion.Service
@@ -223,7 +224,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 		return nil, err
 	}
 	e.host = host.New(host.Options{
-		Dir: o.Dir, RunID: e.runID, Self: o.Self, Bundled: o.Bundled, Lock: o.Graph.Lock, Memo: o.Memo, Version: o.Version, Log: e.pluginLog,
+		Dir: o.Dir, RunID: e.runID, Self: o.Self, Bundled: o.Bundled, Lock: o.Graph.Lock, Memo: o.Memo, Version: o.Version, Log: e.pluginLog, Said: e.pluginSaid,
 		Complete: e.complete, Deliver: func(results []host.Result) { e.send(results) },
 	})
 	if err := e.checkLock(); err != nil {
@@ -240,6 +241,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	if err != nil {
 		return nil, err
 	}
+	e.said = e.store.RunLog(e.runID)
 	e.gate, err = gate.Open(ctx, gate.Options{
 		Dir: o.Dir, Pipeline: o.Graph.Pipeline.Name, Gate: o.Graph.Gate,
 		RunID: e.runID, StartedAt: e.started, Pages: e.pages, DryRun: o.Dry, ReadOnly: planning, Now: o.Now, Log: o.Report.Warn,

@@ -192,6 +192,7 @@ func (e *engine) close(ctx context.Context) error {
 	if e.host != nil {
 		errs = append(errs, e.host.Close(context.WithoutCancel(ctx)))
 	}
+	errs = append(errs, e.said.Close())
 	if e.gate != nil {
 		errs = append(errs, e.gate.Close())
 	}

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/penstock-run/penstock/dag"
@@ -230,14 +229,6 @@ func (e *engine) submit(v *visit) {
 	e.work[v.stage.Index].running++
 	e.host.Submit(host.Task{
 		Visit: v.id, Stage: v.stage, Key: v.key, Pass: v.pass, Sample: v.sample,
-		Input: v.input.Bytes, Timeout: v.stage.Timeout, Alone: v.alone, Anew: v.anew,
+		Action: v.action, Attempt: v.attempts, Input: v.input.Bytes, Timeout: v.stage.Timeout, Alone: v.alone, Anew: v.anew,
 	})
-}
-
-// pluginLog passes on what a plugin said on its standard error.
-func (e *engine) pluginLog(plugin, level, message string) {
-	switch level {
-	case "warn", "error":
-		e.Report.Warn(fmt.Sprintf("plugin %s: %s", plugin, message))
-	}
 }

@@ -78,11 +78,12 @@ type VisitState string
 
 // States of a visit.
 const (
-	VisitRun      VisitState = "run"      // it was made in the run that wrote the trail
-	VisitReused   VisitState = "reused"   // answered from staging
-	VisitReplayed VisitState = "replayed" // made, and a cassette answered its completions
-	VisitDecided  VisitState = "decided"  // by the rules of the stage: nothing was executed
-	VisitRefused  VisitState = "refused"  // it failed before anything was executed
+	VisitRun        VisitState = "run"        // it was made in the run that wrote the trail
+	VisitReused     VisitState = "reused"     // answered from staging
+	VisitReplayed   VisitState = "replayed"   // made, and a cassette answered its completions
+	VisitDecided    VisitState = "decided"    // by the rules of the stage: nothing was executed
+	VisitRefused    VisitState = "refused"    // it failed before anything was executed
+	VisitUnfinished VisitState = "unfinished" // of a log: it stands on no trail, for it failed, was interrupted, or was made anew since
 )
 
 // RouteWhy is a route's decision with all that had to be so for it.

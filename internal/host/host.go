@@ -33,6 +33,10 @@ type Options struct {
 	// Log hears what plugins print and what the host has to say of them; level
 	// is "debug", "info", "warn" or "error". It must not block for long.
 	Log func(plugin, level, message string)
+	// Said hears the same of what plugins themselves say, with the visit that it is
+	// said of: what the SDK logs belongs to one, what a process writes to its standard
+	// error to none. It is called by several goroutines; nil: nobody listens.
+	Said func(Said)
 	// Complete answers a completion that a visit asks for. The context ends with
 	// the visit. It is called in a goroutine of its own.
 	Complete func(context.Context, *dag.Stage, *proto.CompletionRequest) *proto.CompletionReply
@@ -45,6 +49,14 @@ type Options struct {
 	Grace        time.Duration // between asking a plugin to stop and killing it; 0: 2 s
 }
 
+// Said is a line that a plugin said.
+type Said struct {
+	Plugin  string
+	Task    *Task // nil: the process said it, of no visit that is known
+	Level   string
+	Message string
+}
+
 // Task is one visit to be run.
 type Task struct {
 	Visit   uint64 // never used before: a plugin may still be at work on a visit that was withdrawn
@@ -52,6 +64,8 @@ type Task struct {
 	Key     string // the item's
 	Pass    int
 	Sample  int
+	Action  dag.Digest    // of the visit, for who hears what it says
+	Attempt int           // executions of it, from 1; likewise
 	Input   []byte        // canonical JSON; shared, never written to
 	Timeout time.Duration // from when the plugin gets it; 0: none
 	// Alone runs the visit with no other in its process: after a crash, that tells
@@ -104,6 +118,9 @@ type pool struct{ slots []*slot }
 func New(opts Options) *Host {
 	if opts.Log == nil {
 		opts.Log = func(string, string, string) {}
+	}
+	if opts.Said == nil {
+		opts.Said = func(Said) {}
 	}
 	if opts.Deliver == nil {
 		opts.Deliver = func([]Result) {}

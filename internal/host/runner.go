@@ -165,6 +165,7 @@ func (r *run) stderrLine(line []byte, _ bool) {
 	level, message := parseLog(line)
 	r.tail.add(message)
 	r.slot.log(level, message)
+	r.host.opts.Said(Said{Plugin: r.slot.plugin.Name, Level: level, Message: printable(message)})
 }
 
 // stdoutLine looks for the handshake and passes it on; all else that is printed

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -150,6 +151,9 @@ func (p *process) receive(stream workStream) error {
 		if err != nil {
 			return p.streamEnd(err)
 		}
+		for _, l := range m.Logs { // first: a result ends its visit
+			p.said(l)
+		}
 		if len(m.Results) > 0 {
 			if err := p.results(m.Results); err != nil {
 				return err
@@ -157,9 +161,6 @@ func (p *process) receive(stream workStream) error {
 		}
 		for _, c := range m.Complete {
 			p.complete(c)
-		}
-		for _, l := range m.Logs {
-			p.slot.log(level(l.Level), p.about(l.Visit)+l.Message)
 		}
 		for _, g := range m.Progress {
 			p.slot.log("debug", fmt.Sprintf("%s%.0f%% %s", p.about(g.Visit), 100*g.Fraction, g.Text))
@@ -180,6 +181,19 @@ func (p *process) streamEnd(err error) error {
 			proto.MaxMessage, st.Message())
 	}
 	return fmt.Errorf("its stream ended: %s", st.Message())
+}
+
+// said passes on a line of the SDK's log.
+func (p *process) said(l *proto.Log) {
+	p.slot.log(level(l.Level), p.about(l.Visit)+l.Message)
+	p.slot.mu.Lock()
+	v := p.inFlight[l.Visit]
+	p.slot.mu.Unlock()
+	said := Said{Plugin: p.slot.plugin.Name, Level: level(l.Level), Message: printable(strings.ToValidUTF8(l.Message, "\uFFFD"))}
+	if v != nil {
+		said.Task = &v.task
+	}
+	p.host.opts.Said(said)
 }
 
 // about names the item of a visit, for a log line.

@@ -73,9 +73,10 @@ const (
 	kindOfClaims
 	kindOfLeftovers
 	kindOfOthers
+	kindOfLogs
 )
 
-var kindNames = [...]string{"artifacts", "actions", "trails", "recipes", "runs", "claims", "leftovers", "others"}
+var kindNames = [...]string{"artifacts", "actions", "trails", "recipes", "runs", "claims", "leftovers", "others", "logs"}
 
 // Survey says what Collect would do, and writes nothing.
 func (s *Store) Survey(o Collection) (*Collected, error) {
@@ -120,6 +121,7 @@ type collector struct {
 	runs     []gcRun             // in the order of the log
 	runAt    map[uint64]int32    // hash of a run's id → its place in runs
 	leftover []gcFile            // temporary and torn files
+	runLogs  []gcRunLog          // what plugins said
 	sizes    [len(kindNames)]int64
 
 	highest uint32 // segment number that was ever used
@@ -196,6 +198,12 @@ type gcRun struct {
 	when    int64
 	outline uint64 // the artifact that tells what the pipeline said; 0: there is none
 	keep    bool
+}
+
+// gcRunLog is what the plugins of a run said.
+type gcRunLog struct {
+	gcFile
+	run uint64 // hash of its id
 }
 
 type gcFile struct {

@@ -99,6 +99,11 @@ func (c *collector) doomed() []string {
 			paths = append(paths, f.path)
 		}
 	}
+	for _, l := range c.runLogs {
+		if l.gone {
+			paths = append(paths, l.path)
+		}
+	}
 	return paths
 }
 

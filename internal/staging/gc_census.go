@@ -82,9 +82,18 @@ func (c *collector) takeFile(path, name string, info fs.FileInfo) {
 	case strings.HasSuffix(base, ".torn"):
 		c.leftover = append(c.leftover, gcFile{path, size, c.MaxAge > 0 && age > c.MaxAge})
 		c.sizes[kindOfLeftovers] += size
+	case isRunLog(name):
+		run := strings.TrimSuffix(base, ".jsonl")
+		c.runLogs = append(c.runLogs, gcRunLog{gcFile{path: path, size: size}, KeyHash(run)})
+		c.sizes[kindOfLogs] += size
 	default:
 		c.sizes[kindOfOthers] += size
 	}
+}
+
+func isRunLog(name string) bool {
+	base, ok := strings.CutPrefix(name, logsFolder+"/")
+	return ok && strings.HasSuffix(base, ".jsonl") && !strings.Contains(base, "/")
 }
 
 func segmentNumber(name string) (uint32, bool) {

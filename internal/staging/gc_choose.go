@@ -36,7 +36,7 @@ func (c *collector) choose() {
 		h.recipe(r)
 	}
 	h.samples = slices.ContainsFunc(c.actions, func(a gcAction) bool { return a.samples })
-	h.bytes = c.sizes[kindOfOthers] + c.sizes[kindOfRuns] + dearLastRuns + c.recipesSize() + dearLogs
+	h.bytes = c.sizes[kindOfOthers] + c.sizes[kindOfLogs] + c.sizes[kindOfRuns] + dearLastRuns + c.recipesSize() + dearLogs
 	for _, f := range c.leftover {
 		if !f.gone {
 			h.bytes += f.size
@@ -350,6 +350,23 @@ func (c *collector) keepRecipes() {
 	}
 }
 
+// keepLogs lets a log stay with an action that its run made, and those of the last
+// runs, in which the visits stand that came to no action.
+func (c *collector) keepLogs() {
+	if len(c.runLogs) == 0 {
+		return
+	}
+	keep := c.lastRuns(max(fewestRuns, c.KeepRuns))
+	for i := range c.actions {
+		if c.actions[i].keep {
+			keep[c.actions[i].run] = true
+		}
+	}
+	for i := range c.runLogs {
+		c.runLogs[i].gone = !keep[c.runLogs[i].run]
+	}
+}
+
 // keepRuns keeps the journal of the runs that are young or that something which
 // stays was made by, and of the last ones.
 func (c *collector) keepRuns() {
@@ -364,6 +381,7 @@ func (c *collector) keepRuns() {
 			named[c.actions[i].run] = true
 		}
 	}
+	c.keepLogs()
 	oldest := c.Now.Add(-c.MaxAge).Unix()
 	for i := range c.runs {
 		r := &c.runs[i]

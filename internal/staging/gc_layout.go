@@ -74,6 +74,13 @@ func (c *collector) measure() error {
 			files.KeepBytes += f.size
 		}
 	}
+	logs := &r.Kinds[kindOfLogs]
+	for _, l := range c.runLogs {
+		logs.count(!l.gone)
+		if !l.gone {
+			logs.KeepBytes += l.size
+		}
+	}
 	r.Kinds[kindOfOthers].KeepBytes = c.sizes[kindOfOthers]
 	if c.sizes[kindOfClaims] > logHead { // of runs that are over, else we had no say here
 		r.Kinds[kindOfClaims].Remove = 1

@@ -37,7 +37,9 @@ func Stage() sdk.Stage {
 			if err != nil {
 				return nil, err
 			}
-			return func(ctx context.Context, v *sdk.Visit) (sdk.Result, error) { return r.run(ctx, v.Input) }, nil
+			return func(ctx context.Context, v *sdk.Visit) (sdk.Result, error) {
+				return r.run(ctx, v.Input, func(lines string) { v.Logf("%s", lines) })
+			}, nil
 		},
 	}
 }
@@ -117,8 +119,9 @@ func find(name, directory string) (string, error) {
 	return path, err
 }
 
-func (r *runner) run(ctx context.Context, input []byte) (sdk.Result, error) {
-	end, err := start(ctx, r, input)
+// run runs the command for a visit; say gets the lines of its standard error.
+func (r *runner) run(ctx context.Context, input []byte, say func(lines string)) (sdk.Result, error) {
+	end, err := start(ctx, r, input, say)
 	if err != nil {
 		return sdk.Result{}, err
 	}

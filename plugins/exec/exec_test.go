@@ -71,7 +71,7 @@ func TestRun(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := describe(script(t, test.script, test.exits).run(context.Background(), []byte(`{"q":"Who?"}`)))
+			got := describe(script(t, test.script, test.exits).run(context.Background(), []byte(`{"q":"Who?"}`), silent))
 			if head, _, cut := strings.Cut(test.want, "…"); !strings.HasPrefix(got, head) || !cut && got != test.want {
 				t.Errorf("got  %s\nwant %s", got, test.want)
 			}
@@ -81,7 +81,7 @@ func TestRun(t *testing.T) {
 
 func TestLargeInputAndOutput(t *testing.T) {
 	input := []byte(`"` + strings.Repeat("x", 16<<20) + `"`)
-	result, err := script(t, "cat", "").run(context.Background(), input)
+	result, err := script(t, "cat", "").run(context.Background(), input, silent)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,24 +89,24 @@ func TestLargeInputAndOutput(t *testing.T) {
 		t.Error("16 MiB did not come back as they were sent")
 	}
 	// More input than a pipe holds, and nobody who reads it.
-	if got := describe(script(t, "echo 1", "").run(context.Background(), input)); got != "ok 1" {
+	if got := describe(script(t, "echo 1", "").run(context.Background(), input, silent)); got != "ok 1" {
 		t.Errorf("got %s", got)
 	}
 }
 
 func TestTooMuchOutput(t *testing.T) {
-	got := describe(script(t, "yes", "").run(context.Background(), []byte(`{}`)))
+	got := describe(script(t, "yes", "").run(context.Background(), []byte(`{}`), silent))
 	if want := "E_DOCUMENT_SIZE: the command printed more than 64 MiB on stdout"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
 func TestStderrWithoutEnd(t *testing.T) {
-	got := describe(script(t, "yes noise | head -c 5000000 >&2; echo >&2; echo the reason >&2; exit 1", "").run(context.Background(), []byte(`{}`)))
+	got := describe(script(t, "yes noise | head -c 5000000 >&2; echo >&2; echo the reason >&2; exit 1", "").run(context.Background(), []byte(`{}`), silent))
 	if want := "E_EXEC: the command ended with status 1, which `exits` does not list: the reason"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	long := &tail{}
+	long := &tail{say: silent}
 	for range 100 {
 		if _, err := long.Write([]byte(strings.Repeat("ä", 1000))); err != nil {
 			t.Fatal(err)
@@ -174,7 +174,7 @@ func TestCancelKillsTheGroup(t *testing.T) {
 			r := script(t, text, "")
 			ctx, cancel := context.WithCancel(context.Background())
 			ended := make(chan string)
-			go func() { ended <- describe(r.run(ctx, []byte(`{}`))) }()
+			go func() { ended <- describe(r.run(ctx, []byte(`{}`), silent)) }()
 			processes := pids(t, r, 2)
 			cancel()
 			if got, want := <-ended, "infrastructure E_UNAVAILABLE: the visit was cancelled and its command killed"; got != want {
@@ -189,7 +189,7 @@ func TestDeadline(t *testing.T) {
 	r := script(t, "sleep 600", "")
 	ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 	defer cancel()
-	got := describe(r.run(ctx, []byte(`{}`)))
+	got := describe(r.run(ctx, []byte(`{}`), silent))
 	if want := "infrastructure E_TIMEOUT: the command did not end before the deadline and was killed"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
@@ -199,7 +199,7 @@ func TestCancelledBeforeItStarts(t *testing.T) {
 	r := script(t, "touch started; echo 1", "")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if got := describe(r.run(ctx, []byte(`{}`))); got != "infrastructure E_UNAVAILABLE: the visit was cancelled and its command killed" {
+	if got := describe(r.run(ctx, []byte(`{}`), silent)); got != "infrastructure E_UNAVAILABLE: the visit was cancelled and its command killed" {
 		t.Errorf("got %s", got)
 	}
 	if _, err := os.Stat(filepath.Join(r.directory, "started")); !errors.Is(err, os.ErrNotExist) {
@@ -210,7 +210,7 @@ func TestCancelledBeforeItStarts(t *testing.T) {
 // What a command leaves running ends with it, and does not hold up its visit.
 func TestNothingIsLeftBehind(t *testing.T) {
 	r := script(t, "sleep 600 & echo $! >> pids; echo 1", "")
-	if got := describe(r.run(context.Background(), []byte(`{}`))); got != "ok 1" {
+	if got := describe(r.run(context.Background(), []byte(`{}`), silent)); got != "ok 1" {
 		t.Errorf("got %s", got)
 	}
 	left := pids(t, r, 1)[0]
@@ -262,7 +262,7 @@ func TestFindInARelativeDirectory(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := describe(r.run(context.Background(), []byte(`[]`))); got != "ok []" {
+	if got := describe(r.run(context.Background(), []byte(`[]`), silent)); got != "ok []" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -272,7 +272,7 @@ func TestBehaviour(t *testing.T) {
 	var out strings.Builder
 	for _, text := range []string{"cat", `printf '{ "n" : 1.0 }'; exit 1`, "echo why >&2; exit 2", "exit 0", "kill -9 $$", "echo x"} {
 		r := script(t, text, `{"0":"ok","1":"no"}`)
-		result, err := r.run(context.Background(), []byte(`{"q":"Ö"}`))
+		result, err := r.run(context.Background(), []byte(`{"q":"Ö"}`), silent)
 		line, jsonErr := json.Marshal([]string{text, describe(result, err)})
 		if jsonErr != nil {
 			t.Fatal(jsonErr)
@@ -301,3 +301,6 @@ func golden(t *testing.T, behaviour, got string) {
 		t.Errorf("behaviour %s gives other outputs than it gave: raise Behaviour, then KEEP_BEHAVIOUR=1 go test (-kept +got):\n%s", behaviour, diff)
 	}
 }
+
+// silent is who does not listen to a command.
+func silent(string) {}

@@ -45,11 +45,11 @@ func (e *ending) describe() string {
 
 // start runs the command to its end. The error is a failure of the visit: the
 // deadline, a cancellation, a command that does not start or prints too much.
-func start(ctx context.Context, r *runner, input []byte) (*ending, error) {
+func start(ctx context.Context, r *runner, input []byte, say func(lines string)) (*ending, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stdout := &limited{most: maxOutput, full: func() { cancel(errTooMuch) }}
-	stderr := &tail{}
+	stderr := &tail{say: say}
 	cmd := osexec.CommandContext(ctx, r.program, r.args...)
 	cmd.Dir = r.directory
 	cmd.Stdin = bytes.NewReader(input)
@@ -64,6 +64,7 @@ func start(ctx context.Context, r *runner, input []byte) (*ending, error) {
 		return nil, sdk.Infra("E_UNAVAILABLE", "the command does not start: %v", err)
 	}
 	err := cmd.Wait()
+	stderr.end()
 	// What the command left running in its group ends with it. The group's
 	// number cannot have gone to others while a member of it lives.
 	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -110,16 +111,49 @@ func (l *limited) Write(p []byte) (int, error) {
 	return l.kept.Write(p)
 }
 
-// tail keeps the last bytes of a stream.
-type tail struct{ kept []byte }
+// tail keeps the last bytes of a stream, and passes on what it reads, up to a bound.
+type tail struct {
+	kept  []byte
+	say   func(lines string)
+	lines []byte // not passed on yet
+	said  int    // bytes that were
+}
+
+// mostSaid is how much of what a command says is passed on: more than the host keeps
+// of a visit.
+const mostSaid = 1<<20 + 64<<10
+
+// longestLine is how much of a line waits for its end.
+const longestLine = 16 << 10
 
 func (t *tail) Write(p []byte) (int, error) {
+	if t.said < mostSaid {
+		t.lines = append(t.lines, p...)
+		if end := bytes.LastIndexByte(t.lines, '\n'); end >= 0 || len(t.lines) > longestLine {
+			if end < 0 {
+				end = len(t.lines) - 1
+			}
+			t.pass(t.lines[:end+1])
+			t.lines = append(t.lines[:0], t.lines[end+1:]...)
+		}
+	}
 	t.kept = append(t.kept, p...)
 	if len(t.kept) > 2*maxTail {
 		t.kept = append(t.kept[:0], t.kept[len(t.kept)-maxTail:]...)
 	}
 	return len(p), nil
 }
+
+// pass passes on some lines as one text: a command may say much in a short time.
+func (t *tail) pass(lines []byte) {
+	if text := strings.Trim(string(lines), "\r\n"); text != "" {
+		t.say(strings.ToValidUTF8(text, "\uFFFD"))
+		t.said += len(lines)
+	}
+}
+
+// end passes on what is left.
+func (t *tail) end() { t.pass(t.lines) }
 
 // lastLine is the last line that says anything, fit to stand in a message.
 func (t *tail) lastLine() string {

@@ -278,9 +278,12 @@ func (s *session) take() *proto.PluginMessage {
 	}
 	m := &proto.PluginMessage{}
 	bytes := 0
-	m.Results, s.out.results = split(s.out.results, &bytes, func(r *proto.Result) int { return len(r.Output) })
-	m.Complete, s.out.complete = split(s.out.complete, &bytes, func(c *proto.Complete) int { return gproto.Size(c.Request) })
+	// What a visit says goes before its result, behind which the host knows it no more.
 	m.Logs, s.out.logs = split(s.out.logs, &bytes, func(l *proto.Log) int { return len(l.Message) })
+	if len(s.out.logs) == 0 {
+		m.Results, s.out.results = split(s.out.results, &bytes, func(r *proto.Result) int { return len(r.Output) })
+	}
+	m.Complete, s.out.complete = split(s.out.complete, &bytes, func(c *proto.Complete) int { return gproto.Size(c.Request) })
 	m.Progress, s.out.progress = split(s.out.progress, &bytes, func(p *proto.Progress) int { return len(p.Text) })
 	return m
 }
