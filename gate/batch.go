@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -278,6 +279,10 @@ func (b *batch) decline(k key, j *judgement, triage dag.Triage, by *dag.Finding)
 		return Verdict{}, &dag.Error{Op: "record an item", Subject: j.c.Key, Kind: dag.KindBug, Err: fmt.Errorf("%q is no triage", triage)}
 	}
 	v := b.verdict(j, end, by)
+	var err error
+	if v.Kept, err = b.keeps(j); err != nil {
+		return Verdict{}, err
+	}
 	row := b.row(k, j, v)
 	path := verdictsPath
 	switch end {
@@ -293,6 +298,16 @@ func (b *batch) decline(k key, j *judgement, triage dag.Triage, by *dag.Finding)
 		return Verdict{}, err
 	}
 	return b.done(k, j, v)
+}
+
+// keeps reports whether the record of a candidate that is not accepted is in the corpus.
+func (b *batch) keeps(j *judgement) (bool, error) {
+	r := cmp.Or(j.record, j.former)
+	if r == nil {
+		return false, nil
+	}
+	have, err := b.record(r)
+	return have == r.digest.String(), err
 }
 
 // stop records an item that a route ended. Ends that are none, and failures of the

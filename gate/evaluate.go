@@ -30,6 +30,7 @@ type judgement struct {
 	refused  *dag.Failure // the candidate itself could not be made
 
 	record *recordParts // nil where the candidate is not on its way into the corpus
+	former *recordParts // of one that is not: what its record would be, if it can be made
 }
 
 // checkState is what a check came to, for the admission.
@@ -92,8 +93,14 @@ func (g *Gate) evaluate(ctx context.Context, e *Evaluation) (err error) {
 	j.results, j.states = make([]CheckResult, 0, len(g.checks)), make([]checkState, 0, len(g.checks))
 	err = j.phases(ctx)
 	j.exempt, j.web = j.web.exempt(), nil // pages are large, and an evaluation may wait for its commit
-	if err != nil || !j.mayEnter() {
+	if err != nil {
 		return err
+	}
+	if !j.mayEnter() {
+		if former, err := j.makeLine(); err == nil {
+			j.former = former
+		}
+		return nil
 	}
 	return j.makeRecord(e.key)
 }

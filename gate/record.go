@@ -33,6 +33,30 @@ func (j *judgement) makeRecord(k key) error {
 
 func (j *judgement) makeParts(k key) (*recordParts, error) {
 	corpus := j.g.spec.Corpus
+	r, err := j.makeLine()
+	if err != nil {
+		return nil, err
+	}
+	for _, done := range j.states {
+		r.keys = append(r.keys, done.result.keys...)
+	}
+	if r.novel, err = j.makeNovel(); err != nil {
+		return nil, err
+	}
+	if corpus.EvidenceRecord != nil {
+		for _, name := range corpus.EvidenceRecord.Names() {
+			r.late = r.late || name.Root == "checks" && j.isLocked(name.Member)
+		}
+	}
+	if !r.late {
+		r.evidence, err = j.makeEvidence(k, r)
+	}
+	return r, err
+}
+
+// makeLine makes the record itself: its file, its id and its line.
+func (j *judgement) makeLine() (*recordParts, error) {
+	corpus := j.g.spec.Corpus
 	r := &recordParts{}
 	if err := j.strictMembers(); err != nil {
 		return nil, err
@@ -64,21 +88,7 @@ func (j *judgement) makeParts(k key) (*recordParts, error) {
 	}
 	r.digest = dag.Sum(r.line[:len(r.line)-1])
 	r.idKey = keyOf(r.id)
-	for _, done := range j.states {
-		r.keys = append(r.keys, done.result.keys...)
-	}
-	if r.novel, err = j.makeNovel(); err != nil {
-		return nil, err
-	}
-	if corpus.EvidenceRecord != nil {
-		for _, name := range corpus.EvidenceRecord.Names() {
-			r.late = r.late || name.Root == "checks" && j.isLocked(name.Member)
-		}
-	}
-	if !r.late {
-		r.evidence, err = j.makeEvidence(k, r)
-	}
-	return r, err
+	return r, nil
 }
 
 // strictMembers refuses a candidate that holds bytes which are no strict JSON and

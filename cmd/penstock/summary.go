@@ -70,6 +70,10 @@ func (c *command) printSummary(s *engine.Summary, name string) error {
 	if s.Dry {
 		p.Line("dry: the gate evaluated and committed nothing")
 	}
+	if t.Kept > 0 {
+		p.Note("%s accepted before, and would not be now: the records stay in the corpus, for an accept is never taken back; `penstock why ITEM` says what refuses one",
+			count(t.Kept, "of these items was", "of these items were"))
+	}
 	if t.Ends[dag.Parked] > 0 {
 		p.Note("%s parked: run again to go on from there", count(t.Ends[dag.Parked], "item is", "items are"))
 		if s.Kind == dag.KindInfrastructure || s.Kind == dag.KindStopped {

@@ -104,6 +104,9 @@ func (e *engine) verdicts(ev committed) {
 		}
 		v := ev.verdicts[i]
 		it.verdict, it.evaluation = v, nil
+		if v.Kept {
+			e.tally.Kept++
+		}
 		if it.t == nil {
 			e.ended(it, v.End)
 			continue

@@ -22,6 +22,7 @@ type Tally struct {
 	Infrastructure int             `json:"infrastructure"`
 	Pages          int             `json:"pages,omitzero"`          // read from the web
 	PagesReplayed  int             `json:"pages_replayed,omitzero"` // answered from a cassette
+	Kept           int             `json:"kept,omitzero"`           // not accepted now, and in the corpus by an earlier accept
 	LeftOut        LeftOut         `json:"left_out,omitzero"`       // records, none of which counts above
 
 	problems []Problem
@@ -35,6 +36,7 @@ type Problem struct {
 	Codes  []dag.Code `json:"codes,omitempty"`
 	Status string     `json:"status,omitempty"`
 	Reason string     `json:"reason,omitempty"`
+	Kept   bool       `json:"kept,omitzero"` // its record is in the corpus: an earlier run accepted it
 	seq    uint64
 	index  int
 }
@@ -68,7 +70,7 @@ func (t *Tally) note(it *item) {
 
 func problemOf(it *item) Problem {
 	p := Problem{Key: it.key, End: it.end, Status: it.step.Status, Reason: it.reason, seq: it.family.seq, index: it.index}
-	p.Codes = it.verdict.Codes
+	p.Codes, p.Kept = it.verdict.Codes, it.verdict.Kept
 	if len(p.Codes) == 0 && it.cause != "" {
 		p.Codes = []dag.Code{it.cause}
 	}
