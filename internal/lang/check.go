@@ -182,7 +182,7 @@ func (l *loader) checkRules(c *dag.Check, b *body) {
 			b.fail(b.attrs["max"].SrcRange, numberOutOfRange, fmt.Sprintf("The most, %d, is less than the least, %d: no text would pass.", high, low))
 		}
 		if !b.has("min") && !b.has("max") && b.ok {
-			b.fail(b.at, missingAttribute, "Without `min` and `max` every text passes. Write at least one.")
+			b.fail(b.at, missingAttribute, "Without `min` and `max` every text passes. Write at least one:\n    max = 60")
 		}
 	case "novel":
 		b.similarity()

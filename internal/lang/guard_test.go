@@ -1,6 +1,7 @@
 package lang
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/hashicorp/hcl/v2"
 
 	"github.com/penstock-run/penstock/dag"
@@ -210,5 +212,38 @@ func TestManyStages(t *testing.T) {
 	}
 	if graph.LongestTrail != 50 || asked != 2 {
 		t.Errorf("the longest trail is %d, plugins were asked %d times; want 50 and 2", graph.LongestTrail, asked)
+	}
+}
+
+// TestNothingToRead compares what is said where no file can be parsed, whole.
+func TestNothingToRead(t *testing.T) {
+	for name, tt := range map[string]struct {
+		opts Options
+		want string
+	}{
+		"too large": {Options{FS: fstest.MapFS{"pipeline.hcl": {Data: bytes.Repeat([]byte("#"), maxFile+1)}}}, `error: File too large
+  pipeline.hcl
+  A pipeline file is at most 1 MiB. Move data to files of their own and read
+  them with file, jsondecode or a source block.
+`},
+		"no file": {Options{FS: fstest.MapFS{}}, `error: No pipeline
+  There is no file pipeline.hcl here. Write one, start with
+      penstock init
+  or name another with -f FILE or -C DIR.
+`},
+		"a directory": {Options{FS: fstest.MapFS{"pipeline.hcl/x": {}}}, `error: No pipeline
+  pipeline.hcl is a directory. Name a file in it with -f FILE, or the
+  directory of a pipeline with -C DIR.
+`},
+		"no directory": {Options{}, `error: No pipeline
+  No directory was given to read it from.
+`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, files, diags := Load(tt.opts)
+			if d := cmp.Diff(tt.want, render(t, files, diags)); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+		})
 	}
 }

@@ -21,7 +21,7 @@ var pipelineShape = shape{
 func (l *loader) loadPipeline() {
 	blocks := l.blocks["pipeline"]
 	if len(blocks) == 0 {
-		if len(l.blocks) == 0 && !l.broken && !l.diags.HasErrors() {
+		if l.empty() && !l.broken && !l.diags.HasErrors() {
 			l.error(hcl.Range{Filename: l.mainFile()}, emptyPipeline, "The file declares nothing. A pipeline that runs, to start from, is made in an empty directory by\n    penstock init")
 			l.broken = true
 		}
@@ -47,6 +47,16 @@ func (l *loader) loadPipeline() {
 		p.Budget = dag.Budget{Calls: q.count("calls", 1, 0), Tokens: q.count("tokens", 1, 0), USD: q.amount("usd")}
 	}
 	l.graph.Pipeline = p
+}
+
+// empty tells that no file declares anything.
+func (l *loader) empty() bool {
+	for _, blocks := range l.blocks {
+		if len(blocks) > 0 {
+			return false
+		}
+	}
+	return true
 }
 
 func (l *loader) mainFile() string {

@@ -67,6 +67,9 @@ func (l *loader) list(main string) ([]string, error) {
 
 func (l *loader) fileError(name string, err error) {
 	detail := fmt.Sprintf("%s could not be read: %s.", name, reason(err))
+	if info, statErr := fs.Stat(l.fsys.under, name); statErr == nil && info.IsDir() {
+		detail = fmt.Sprintf("%s is a directory. Name a file in it with -f FILE, or the directory of a pipeline with -C DIR.", name)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		detail = fmt.Sprintf("There is no file %s here. Write one, start with\n    penstock init\nor name another with -f FILE or -C DIR.", name)
 	}

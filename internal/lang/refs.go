@@ -157,7 +157,7 @@ func (l *loader) asReference(word string, kinds []string) string {
 			return kind + "." + word
 		}
 	}
-	if !hclsyntax.ValidIdentifier(word) {
+	if !hclsyntax.ValidIdentifier(word) || word == "null" || word == "true" || word == "false" {
 		word = "NAME"
 	}
 	return kinds[0] + "." + word

@@ -251,7 +251,7 @@ func (l *loader) stageFanOut(s *dag.Stage, b *body) {
 	} else {
 		out.Min, out.Max = f.count("min", 0, 0), f.count("max", 1, 0)
 		if out.Max > 0 && out.Max < out.Min {
-			f.fail(f.attrs["max"].SrcRange, numberOutOfRange, fmt.Sprintf("The most, %d, is less than the least, %d.", out.Max, out.Min))
+			f.fail(f.attrs["max"].SrcRange, numberOutOfRange, fmt.Sprintf("The most, %d, is less than the least, %d: no number would do. Give `max` the greater one.", out.Max, out.Min))
 		}
 	}
 	s.FanOut = out
@@ -271,14 +271,14 @@ func (l *loader) stageFindings(s *dag.Stage, b *body) {
 	object, ok := f.expr("codes").(*hclsyntax.ObjectConsExpr)
 	if !ok {
 		if f.has("codes") {
-			f.fail(f.expr("codes").Range(), wrongType, "The words are mapped in an object: codes = { thin = failure.THIN }")
+			f.fail(f.expr("codes").Range(), wrongType, "The words are mapped in an object:\n    codes = { thin = failure.THIN }")
 		}
 		return
 	}
 	for _, item := range object.Items {
 		word, ok := literalKey(item.KeyExpr)
 		if !ok {
-			f.fail(item.KeyExpr.Range(), wrongType, "A word of the plugin's is written out, not computed.")
+			f.fail(item.KeyExpr.Range(), wrongType, "A word of the plugin's is written out, not computed:\n    codes = { thin = failure.THIN }")
 			continue
 		}
 		code := reference[dag.FailureCode](l, item.ValueExpr, "failure")

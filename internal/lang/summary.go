@@ -108,7 +108,6 @@ const (
 var unknownSummary = map[string]string{
 	"plugin":   "Unknown plugin",
 	"provider": "Unknown provider",
-	"source":   "Unknown source",
 	"stage":    "Unknown stage",
 	"route":    "Unknown route",
 	"gate":     "Unknown gate",

@@ -120,7 +120,7 @@ func (u *unread) plain() *hcl.Diagnostic {
 	case "Missing newline after argument", "Unexpected comma after argument":
 		return u.afterAttribute()
 	case "Invalid single-argument block definition", "Argument definition required":
-		return u.say(badSyntax, "A block on one line holds one attribute. Write each on a line of its own:\n    config {\n      a = 1\n      b = 2\n    }")
+		return u.say(badSyntax, "A block on one line holds one attribute and no block. Write each on a line of its own:\n    config {\n      a = 1\n      b = 2\n    }")
 	case "Missing newline after block definition":
 		if u.word(0) == "}" {
 			return u.say(badSyntax, "This } closes nothing: there is one more } than there are {. Remove it.")
@@ -200,7 +200,8 @@ func (u *unread) separator() *hcl.Diagnostic {
 	switch {
 	case u.word(0) == "(" && u.token(-1).Type == hclsyntax.TokenIdent && u.word(-2) == ".":
 		return u.say(badSyntax, fmt.Sprintf("A value has no functions of its own. Write %s(…) around it, if there is such a function: `penstock functions` lists all.", u.word(-1)))
-	case u.isEnd(0) || strings.Contains(")]}", u.word(0)) && u.word(0) != closing[what]:
+	case u.isEnd(0) || strings.Contains(")]}", u.word(0)) && u.word(0) != closing[what],
+		u.token(-1).Range.Start.Line < u.token(0).Range.Start.Line && u.token(1).Type == hclsyntax.TokenEqual:
 		at, _ := u.before(map[string]hclsyntax.TokenType{"[": hclsyntax.TokenOBrack, "(": hclsyntax.TokenOParen, "{": hclsyntax.TokenOBrace}[what])
 		return u.at(at, unclosed, fmt.Sprintf("The %s that stands here has no %s to it. Add it where the value ends.", what, closing[what]))
 	case u.token(0).Type == hclsyntax.TokenEqual:
@@ -233,7 +234,7 @@ func (u *unread) afterAttribute() *hcl.Diagnostic {
 		return u.operator(words[word], word)
 	case u.word(-1) == "not":
 		return u.operator("!", "not")
-	case u.token(-1).Type == hclsyntax.TokenNumberLit && u.token(0).Type == hclsyntax.TokenIdent:
+	case u.token(-1).Type == hclsyntax.TokenNumberLit && u.token(0).Type == hclsyntax.TokenIdent && u.token(-1).Range.End.Byte == u.token(0).Range.Start.Byte:
 		return u.say(badNumber, "A number is written in digits alone, such as 60000 or 0.5. What has a unit is a text in quotes: \"30s\".")
 	case u.token(0).Type == hclsyntax.TokenIdent && strings.HasPrefix(u.rest(0), "="), u.rest(0) == "{":
 		return u.say(badSyntax, fmt.Sprintf("%s starts here on the line of another attribute. Each stands on a line of its own: break the line before it.", word))
@@ -300,6 +301,10 @@ func (u *unread) noBlock() *hcl.Diagnostic {
 func (u *unread) noValue() *hcl.Diagnostic {
 	previous := u.token(-1)
 	switch {
+	case u.token(0).Type == hclsyntax.TokenEOF && previous.Type == hclsyntax.TokenComma:
+		return u.unclosedBracket()
+	case u.word(0) == "*" && string(previous.Bytes) == "*":
+		return u.at(previous.Range, badOperator, "A power is written pow(a, b).")
 	case previous.Type == hclsyntax.TokenPercent:
 		return u.at(previous.Range, badNumber, "There are no percentages. Write the share of one: 60 % is 0.6.")
 	case u.token(0).Type == hclsyntax.TokenEqual && (previous.Type == hclsyntax.TokenEqualOp || previous.Type == hclsyntax.TokenNotEqual):
@@ -334,8 +339,6 @@ func (u *unread) character() *hcl.Diagnostic {
 		return u.operator("||", "")
 	case "~":
 		return u.operator("!", "")
-	case "**":
-		return u.say(badOperator, "A power is written pow(a, b).")
 	case "$":
 		if hclsyntax.ValidIdentifier(next) {
 			return u.say(badCharacter, fmt.Sprintf("$%s is not how a value is read here. A variable that the pipeline declares is var.%s, and in a text \"${var.%s}\"; from outside, PENSTOCK_VAR_%s=… sets it.", next, next, next, next))

@@ -109,7 +109,7 @@ func (b *body) required(name string) string {
 		return ""
 	}
 	if v.AsString() == "" {
-		b.fail(b.expr(name).Range(), emptyText, fmt.Sprintf("The value of %s is empty.", name))
+		b.fail(b.expr(name).Range(), emptyText, fmt.Sprintf("The value of %s is empty. Write something between the quotes.", name))
 	}
 	return v.AsString()
 }
@@ -242,7 +242,7 @@ func (b *body) distinctWords(name string) []string {
 	for i, s := range list {
 		at := elementRange(b.expr(name), i)
 		if s == "" {
-			b.fail(at, emptyText, fmt.Sprintf("An element of %s is empty.", name))
+			b.fail(at, emptyText, fmt.Sprintf("An element of %s is empty. Write it, or remove it.", name))
 		} else if first := slices.Index(list, s); first < i {
 			b.ok = false
 			b.l.twice(at, elementRange(b.expr(name), first), duplicateWord, fmt.Sprintf("%q stands in %s already.", s, name))

@@ -25,6 +25,9 @@ const (
 	sumNotConstant = "Not known before the run"
 	sumDuplicate   = "Duplicate key"
 	sumSyntax      = "Expression not supported"
+	sumFailed      = "Expression failed"
+
+	sumFunctionFailed = "Function failed"
 )
 
 // Compile checks an expression against what is known before a run and makes it

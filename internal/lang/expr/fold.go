@@ -80,7 +80,7 @@ func wordsOf(d *hcl.Diagnostic) (summary, detail string) {
 		return d.Summary, d.Detail
 	}
 	why := strings.TrimSuffix(call.FunctionCallError().Error(), ".")
-	return "Function failed", call.CalledFunctionName() + ": " + stopped(why)
+	return sumFunctionFailed, call.CalledFunctionName() + ": " + stopped(why)
 }
 
 // stopped ends a sentence, unless it has its end.

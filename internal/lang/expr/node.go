@@ -47,7 +47,7 @@ func viewOf(f *frame, raw []byte, ok bool, rng hcl.Range) (cty.Value, hcl.Diagno
 
 // failed is the result of a node that cannot be evaluated.
 func failed(rng hcl.Range, detail string) (cty.Value, hcl.Diagnostics) {
-	return cty.DynamicVal, hcl.Diagnostics{diag.Error(rng, "Expression failed", detail)}
+	return cty.DynamicVal, hcl.Diagnostics{diag.Error(rng, sumFailed, detail)}
 }
 
 // getNode is get(path, "a.b", default).

@@ -1,0 +1,21 @@
+#! without gate
+gate "accept" {
+  let { report = 1 }
+  bucket    = origin.cat
+  candidate = { card = item, report = artifact.judge }
+  check "schema" {
+    code   = failure.R_SCHEMA
+    value  = card
+    schema = "schemas/card.json"
+  }
+  check "words" {
+    code = failure.R_LENGTH
+    text = card.x
+    max  = 20
+  }
+  corpus "jsonl" {
+    data     = "data/${bucket}.jsonl"
+    evidence = "meta/evidence.jsonl"
+    record   = card
+  }
+}

@@ -1,0 +1,20 @@
+#! without gate
+gate "accept" {
+  bucket    = origin.cat
+  candidate = { card = item, report = artifact.judge }
+  check "schema" {
+    code   = "R_SCHEMA"
+    value  = card
+    schema = "schemas/card.json"
+  }
+  check "words" {
+    code = R_LENGTH
+    text = card.x
+    max  = 20
+  }
+  corpus "jsonl" {
+    data     = "data/${bucket}.jsonl"
+    evidence = "meta/evidence.jsonl"
+    record   = card
+  }
+}

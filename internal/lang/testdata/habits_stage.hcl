@@ -1,0 +1,26 @@
+#! without stages
+stage "write" {
+  plugin   = plugin.prompt
+  provider = provider.writer
+  config { template = file("prompts/write.md") }
+  output { schema = "schemas/card.json" }
+  count      = 2
+  for_each   = ["a"]
+  depends_on = [stage.judge]
+  model      = "m"
+  retries    = 3
+  whatever   = 1
+  lifecycle {}
+  dynamic "x" {}
+}
+
+stage "judge" {
+  plugin   = plugin.prompt
+  provider = provider.judge
+  input    = { card = item }
+  config { template = file("prompts/judge.md") }
+  output { schema = "schemas/report.json" }
+  outcomes = ["accept", "reject"]
+  outcome  = output.status
+  forward  = item
+}

@@ -1,0 +1,4 @@
+invariant "x" {
+  condition = true
+  from      = stage.write
+}

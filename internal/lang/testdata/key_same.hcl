@@ -1,0 +1,5 @@
+#! without source
+source "topics" {
+  files = ["data/topics.jsonl"]
+  key   = "{{ origin.id }}"
+}

@@ -1,0 +1,9 @@
+plugin "nowhere" { source = "./nowhere" }
+plugin "script" { source = "./step.py" }
+plugin "none" { command = ["true"] }
+plugin "absent" { command = ["nosuchprogram"] }
+stage "a" { plugin = plugin.nowhere }
+stage "b" { plugin = plugin.script }
+stage "c" { plugin = plugin.none }
+stage "d" { plugin = plugin.absent }
+stage "e" { plugin = plugin.promt }

@@ -1,0 +1,10 @@
+variable "key" {
+  type      = string
+  default   = "x"
+  sensitive = true
+}
+provider "a" {
+  plugin = plugin.openai
+  model  = var.key
+  config { headers = { a = [var.key] } }
+}

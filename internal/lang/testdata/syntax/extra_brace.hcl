@@ -1,0 +1,3 @@
+stage "a" {
+  timeout = "1s"
+}}

@@ -1,0 +1,5 @@
+locals {
+  a = <<-EOF
+    text
+  EOF }
+}

@@ -1,0 +1,4 @@
+all: out.jsonl
+
+out.jsonl: in.jsonl
+	python3 make.py $< > $@

@@ -1,0 +1,2 @@
+stage "a" {
+  timeout = "1s"

@@ -1,0 +1,3 @@
+stage "a" {
+  outcomes = ["keep" "drop"]
+}

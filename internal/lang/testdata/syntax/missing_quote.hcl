@@ -1,0 +1,3 @@
+stage "a" {
+  code = file("prompts/writer.md)
+}

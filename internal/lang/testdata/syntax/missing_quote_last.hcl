@@ -1,0 +1,3 @@
+stage "a" {
+  code = "x
+}

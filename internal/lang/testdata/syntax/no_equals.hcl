@@ -1,0 +1,3 @@
+provider "a" {
+  model "echo"
+}

@@ -1,0 +1,1 @@
+stage "a" { timeout = "1s" cache = true }

@@ -1,0 +1,3 @@
+locals {
+  a = var.x === 1
+}

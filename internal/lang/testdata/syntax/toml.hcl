@@ -1,0 +1,2 @@
+[pipeline]
+name = "notes"

@@ -1,0 +1,5 @@
+provider "a" {
+  model = "x"
+
+  model = "y"
+}

@@ -1,0 +1,4 @@
+# a pipeline
+pipeline: notes
+stages:
+  - name: writer

@@ -1,0 +1,1 @@
+#! varfile blocks.hcl

@@ -1,0 +1,2 @@
+#! varfile comma.json
+variable "n" { type = number }

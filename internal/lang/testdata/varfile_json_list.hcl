@@ -1,0 +1,1 @@
+#! varfile list.json

@@ -1,0 +1,2 @@
+#! varfile names.hcl
+variable "n" { type = number }

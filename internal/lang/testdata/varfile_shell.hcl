@@ -1,0 +1,2 @@
+#! varfile shell.hcl
+variable "n" { type = number }

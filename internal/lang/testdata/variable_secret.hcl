@@ -1,0 +1,5 @@
+#! var n=abc
+variable "n" {
+  type      = number
+  sensitive = true
+}
