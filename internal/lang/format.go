@@ -26,7 +26,7 @@ func Format(name string, src []byte) ([]byte, hcl.Diagnostics) {
 	if d := guard(name, src); d != nil {
 		return nil, hcl.Diagnostics{d}
 	}
-	f, diags := hclsyntax.ParseConfig(src, name, hcl.InitialPos)
+	body, diags := parse(name, src, formPipeline)
 	if diags.HasErrors() {
 		return nil, diags
 	}
@@ -38,7 +38,7 @@ func Format(name string, src []byte) ([]byte, hcl.Diagnostics) {
 	var out []byte
 	var kept hcl.Diagnostics
 	done := 0
-	for _, part := range parts(src, f.Body.(*hclsyntax.Body)) {
+	for _, part := range parts(src, body) {
 		chunk := src[part.start:part.end]
 		formatted, ok := laidOut(name, chunk)
 		if !ok {
