@@ -1,6 +1,11 @@
 package dag
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+)
 
 // Gate is the end of the pipeline as declared: what is checked, and where an
 // accepted record goes. Package gate runs it.
@@ -19,6 +24,20 @@ type Gate struct {
 	AllowHosts  []string // exempt from the address rule
 	SameOwner   [][]string
 	Pos         Pos
+}
+
+// CheckNames are the names of the checks, in their order: as results have them.
+// A second check of a name has its number besides.
+func (g *Gate) CheckNames() []string {
+	names := make([]string, len(g.Checks))
+	for i, c := range g.Checks {
+		name := cmp.Or(c.Name, string(c.Kind))
+		if slices.Contains(names[:i], name) {
+			name += "_" + strconv.Itoa(i+1)
+		}
+		names[i] = name
+	}
+	return names
 }
 
 // Member is a named part of a candidate, or of a let.

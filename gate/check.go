@@ -1,12 +1,10 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -159,17 +157,7 @@ func compileChecks(g *dag.Gate) ([]*check, error) {
 //
 // Two checks of a kind need no names of their own until something reads one;
 // then the first is meant, and the language has said so.
-func CheckNames(g *dag.Gate) []string {
-	names := make([]string, len(g.Checks))
-	for i, spec := range g.Checks {
-		name := cmp.Or(spec.Name, string(spec.Kind))
-		if slices.Contains(names[:i], name) {
-			name = fmt.Sprintf("%s_%d", name, i+1)
-		}
-		names[i] = name
-	}
-	return names
-}
+func CheckNames(g *dag.Gate) []string { return g.CheckNames() }
 
 func compileCheck(spec *dag.Check, kinds map[dag.CheckKind]func(*dag.Check) (checker, error)) (*check, error) {
 	info, ok := dag.LookupCheck(spec.Kind)

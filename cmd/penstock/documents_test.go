@@ -26,6 +26,7 @@ var documents = []document{
 	{"init", "init", "", 1, initDocument{}},
 	{"fmt", "fmt", "", 1, fmtDocument{}},
 	{"validate", "validate", "and every other command that reads the pipeline, where it is wrong", diag.ReportVersion, diag.Report{}},
+	{"test", "test", "", 1, testsDocument{}},
 	{"plan", "plan", "", 2, planDocument{}},
 	{"plan-file", "plan", "the file of `-o`", 1, engine.PlanFile{}},
 	{"run", "run", "", 1, runDocument{}},

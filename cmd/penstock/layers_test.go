@@ -41,6 +41,7 @@ var layers = map[string]string{
 	"gate":                "dag internal/canon internal/fetch internal/schema internal/similar internal/text internal/weburl",
 	"internal/engine":     "dag gate internal/canon internal/completion internal/diag internal/draw internal/fetch internal/host internal/lang internal/source internal/staging plugins/proto",
 	"internal/report":     "dag internal/draw internal/engine",
+	"internal/trial":      "dag gate internal/canon internal/diag internal/engine internal/host internal/lang internal/source internal/staging",
 
 	"plugins/sdk":           "plugins/proto",
 	"plugins/prompt":        "dag internal/canon internal/diag internal/schema plugins/proto plugins/sdk",

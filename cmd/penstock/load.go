@@ -28,15 +28,21 @@ func self() ([]string, error) {
 // when the error is errPrinted.
 func (c *command) load(ctx context.Context, visits, live, warnings bool) (*dag.Graph, error) {
 	o := lang.Options{Live: live, Visits: visits, Relock: c.relock, Retire: c.retire}
+	graph, _, err := c.loadWith(ctx, o, warnings)
+	return graph, err
+}
+
+// loadWith is load with more to say of how, that gives the texts besides.
+func (c *command) loadWith(ctx context.Context, o lang.Options, warnings bool) (*dag.Graph, *lang.Files, error) {
 	if err := c.given(&o); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	dir, file, err := c.place()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	c.dir, c.file, o.File = dir, file, file
-	return c.loadFrom(ctx, dir, o, warnings)
+	return c.loadFiles(ctx, dir, o, warnings)
 }
 
 // given sets the values of variables that the command line gives.
@@ -55,12 +61,21 @@ func (c *command) given(o *lang.Options) (err error) {
 
 // loadFrom is load for a pipeline in a given directory.
 func (c *command) loadFrom(ctx context.Context, dir string, o lang.Options, warnings bool) (*dag.Graph, error) {
+	graph, _, err := c.loadFiles(ctx, dir, o, warnings)
+	return graph, err
+}
+
+// loadFiles is loadFrom that gives the texts besides.
+func (c *command) loadFiles(ctx context.Context, dir string, o lang.Options, warnings bool) (*dag.Graph, *lang.Files, error) {
 	if c.memo == nil {
 		c.memo = staging.OpenMemo(filepath.Join(dir, "staging"))
 	}
 	ask := &asker{command: c, ctx: ctx, dir: dir}
 	defer ask.close()
-	o.FS, o.Environ, o.Version = os.DirFS(dir), os.LookupEnv, version
+	o.FS, o.Version = os.DirFS(dir), version
+	if o.Environ == nil {
+		o.Environ = os.LookupEnv
+	}
 	if o.Describe == nil {
 		o.Describe, o.Pin = ask.describe, ask.pin
 	}
@@ -68,25 +83,25 @@ func (c *command) loadFrom(ctx context.Context, dir string, o lang.Options, warn
 	switch {
 	case c.tell != nil && (diags.HasErrors() || warnings):
 		if err := c.tell(diags, files.Source); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	case c.json && (diags.HasErrors() || warnings):
 		doc, err := diag.JSON(diags, files.Source)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if _, err := c.out.Write(doc); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	case diags.HasErrors() || warnings && len(diags) > 0:
 		if err := diag.Render(c.err, diags, diag.Options{Source: files.Source, Colour: c.printer().Colour()}); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if diags.HasErrors() {
-		return nil, printed(dag.KindConfig)
+		return nil, nil, printed(dag.KindConfig)
 	}
-	return graph, nil
+	return graph, files, nil
 }
 
 // readVarFiles reads the files of variables, which need not lie beside the

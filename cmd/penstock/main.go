@@ -47,13 +47,13 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 	return dag.KindOf(err).ExitStatus()
 }
 
-// longVars lets -var, -var-file, -check and -diff be written with one dash, as
-// users of Terraform do.
+// longVars lets -var, -var-file, -check, -diff, -run and -update be written with
+// one dash, as users of Terraform and Go do.
 func longVars(args []string) []string {
 	long := make([]string, len(args))
 	for i, arg := range args {
 		name, _, _ := strings.Cut(arg, "=")
-		if slices.Contains([]string{"-var", "-var-file", "-check", "-diff"}, name) {
+		if slices.Contains([]string{"-var", "-var-file", "-check", "-diff", "-run", "-update"}, name) {
 			arg = "-" + arg
 		}
 		long[i] = arg
@@ -118,7 +118,7 @@ func (c *command) root() *cobra.Command {
 	root.SetHelpTemplate(helpTemplate + exitHelp())
 	root.AddGroup(&cobra.Group{ID: "do", Title: "Build and run:"}, &cobra.Group{ID: "look", Title: "Look and mend:"}, &cobra.Group{ID: "", Title: "Besides:"})
 	for group, commands := range map[string][]*cobra.Command{
-		"do":   {c.initCommand(), c.fmtCommand(), c.validateCommand(), c.planCommand(), c.runCommand()},
+		"do":   {c.initCommand(), c.fmtCommand(), c.validateCommand(), c.testCommand(), c.planCommand(), c.runCommand()},
 		"look": {c.statusCommand(), c.showCommand(), c.whyCommand(), c.logsCommand(), c.reportCommand(), c.diffCommand(), c.graphCommand(), c.checkCommand(), c.auditCommand(), c.breakerCommand(), c.gcCommand(), c.pluginCommand()},
 		"":     {c.functionsCommand(), c.codesCommand(), c.explainCommand(), c.versionCommand(), c.completionCommand(), c.manCommand()},
 	} {

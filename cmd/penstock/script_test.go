@@ -30,6 +30,11 @@ func copyCheckout(repo, to string) error {
 	if err := copyFile(filepath.Join(repo, "pipeline.hcl"), filepath.Join(to, "pipeline.hcl")); err != nil {
 		return err
 	}
+	for _, name := range []string{"pipeline.test.hcl", "replay.test.hcl"} {
+		if err := copyFile(filepath.Join(repo, name), filepath.Join(to, name)); err != nil {
+			return err
+		}
+	}
 	example := filepath.Join("examples", "trivia-cards")
 	return filepath.WalkDir(filepath.Join(repo, example), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -18,10 +18,11 @@ var writers = map[string]string{
 	"gate":                         "the corpus, and nobody else writes there",
 	"internal/staging":             "staging/",
 	"internal/host":                "the private folders of plugin processes, under the system's temporary folder",
-	"internal/engine":              "the lock file",
+	"internal/engine":              "the lock file, and in the workspace of a test an empty cassette",
 	"internal/completion":          "the cassette that --record names",
+	"internal/trial":               "the workspace of a test, under the system's temporary folder",
 	"internal/revision":            "the tree of a revision, under the system's temporary folder",
-	"cmd/penstock":                 "the pipeline that init makes",
+	"cmd/penstock":                 "the pipeline that init makes, and what the user names",
 	"examples/trivia-cards/author": "the cassette of the example",
 }
 

@@ -15,10 +15,17 @@ import (
 )
 
 // replaying reports whether completions are answered from a cassette.
-func (e *engine) replaying() bool { return e.Graph.Pipeline.Replay != "" && !e.Live }
+func (e *engine) replaying() bool {
+	return e.Rehearsal != nil || e.Graph.Pipeline.Replay != "" && !e.Live
+}
 
 // cassette is the path of what is replayed.
-func (e *engine) cassette() string { return filepath.Join(e.Dir, e.Graph.Pipeline.Replay) }
+func (e *engine) cassette() string {
+	if e.Rehearsal != nil {
+		return e.rehearsalCassette()
+	}
+	return filepath.Join(e.Dir, e.Graph.Pipeline.Replay)
+}
 
 // openCompletions makes the run's completion service. A plan asks for no
 // completion; which pages are recorded it must know.

@@ -22,7 +22,6 @@ import (
 	"github.com/penstock-run/penstock/internal/completion"
 	"github.com/penstock-run/penstock/internal/fetch"
 	"github.com/penstock-run/penstock/internal/host"
-	"github.com/penstock-run/penstock/internal/source"
 	"github.com/penstock-run/penstock/internal/staging"
 )
 
@@ -46,6 +45,8 @@ type Options struct {
 	Locked    bool   // end where the lock file would have to change
 	Frozen    bool   // end where a visit is not answered from staging, before anything is started
 	Choice    Choice
+
+	Rehearsal *Rehearsal // nil: a run in earnest
 
 	Report Report
 	// Interrupt asks for an end: closed once, nothing new is visited and what
@@ -203,6 +204,12 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 		items: lookahead{most: max(1024, 4*o.Jobs)}, planning: planned,
 	}
 	planning := planned != nil
+	if o.Rehearsal != nil {
+		e.Live = false
+		if err := o.Rehearsal.prepare(); err != nil {
+			return nil, err
+		}
+	}
 	e.runID = newRunID(e.started)
 	e.callers.engine = e
 	e.tally = newTally()
@@ -216,8 +223,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 		return nil, err
 	}
 	// What is wrong with files that others made is found before any is made here.
-	e.intake.reader, err = source.OpenAll(o.Dir, o.Graph.Sources)
-	if err != nil {
+	if e.intake.reader, err = e.records(); err != nil {
 		return nil, err
 	}
 	if err := e.checkItems(); err != nil {
@@ -235,7 +241,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 		return nil, err
 	}
 	e.pages = e.openPages()
-	e.store, err = staging.Open(filepath.Join(o.Dir, "staging"), staging.Options{
+	e.store, err = staging.Open(filepath.Join(e.workspace(), "staging"), staging.Options{
 		ReadOnly: planning, Alone: planned.alone(), Wait: planned.waits(), RunID: e.runID, Log: o.Report.Warn,
 	})
 	if err != nil {
@@ -243,7 +249,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	}
 	e.said = e.store.RunLog(e.runID)
 	e.gate, err = gate.Open(ctx, gate.Options{
-		Dir: o.Dir, Pipeline: o.Graph.Pipeline.Name, Gate: o.Graph.Gate,
+		Dir: e.workspace(), Pipeline: o.Graph.Pipeline.Name, Gate: o.Graph.Gate,
 		RunID: e.runID, StartedAt: e.started, Pages: e.pages, DryRun: o.Dry, ReadOnly: planning, Now: o.Now, Log: o.Report.Warn,
 	})
 	if err != nil {

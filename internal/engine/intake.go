@@ -21,7 +21,7 @@ import (
 // intake is where items come from: the sources, read lazily, and behind them
 // the items that another process had claimed when this one came to them.
 type intake struct {
-	reader  *source.Readers
+	reader  Records
 	ended   bool
 	seq     uint64
 	seen    map[uint64]uint64          // hash of a key → start of its raw digest

@@ -147,6 +147,7 @@ func (e *engine) ended(it *item, end dag.End) {
 		e.tally.note(it)
 	}
 	e.Report.Item(itemEnd(it))
+	e.tellEnded(it)
 	if e.planning != nil {
 		if end == dag.Parked {
 			e.planning.planParked(it, e.Graph)

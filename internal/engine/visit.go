@@ -45,6 +45,11 @@ type stageQueue struct {
 // visit answers a stage's visit from staging, or has it made. It reports
 // whether the item can go on at once.
 func (e *engine) visit(it *item, step dag.Step) bool {
+	if e.Rehearsal != nil {
+		if answered, goesOn := e.rehearsed(it, step); answered {
+			return goesOn
+		}
+	}
 	recipe := &e.recipes[step.Stage.Index]
 	for sample := range max(1, step.Stage.Samples) {
 		action := dag.ActionDigest(recipe.digest, step.Input.Digest, sample)

@@ -45,6 +45,11 @@ type Options struct {
 	Live    bool       // the providers are called, whatever the pipeline replays
 	Visits  bool       // stages are visited: without a cassette that means live calls
 	Version string     // of Penstock, for `requires`; empty: not compared
+	// Tests reads the files *.test.hcl beside the pipeline, and in tests/, too.
+	Tests bool
+	// Blank lets an expect block expect nothing: what it lacks is to be found out.
+	Blank bool
+	under *underTest // the test that the pipeline is loaded for; nil: none
 
 	opened func(block string, s shape) // hears of each block what may stand in it; nil: nobody does
 }
@@ -63,7 +68,7 @@ type Files struct {
 	// Read are the other files that the pipeline names and that were read when
 	// it was loaded (prompts, schemas, data), sorted.
 	Read []string
-	// Tests are the test blocks of *.test.hcl.
+	// Tests are the test blocks of *.test.hcl, where they were asked for.
 	Tests []*Test
 	// Lock is the lock file's text; nil: there is none.
 	Lock     []byte
@@ -91,6 +96,7 @@ func Load(opts Options) (*dag.Graph, *Files, hcl.Diagnostics) {
 		l.prove(before)
 	}
 	l.files.Read = slices.Sorted(maps.Keys(l.fsys.seen))
+	l.loadUnderTests()
 	l.addresses()
 	l.graph.Unsupported = l.unsupported()
 	if l.diags.HasErrors() {
@@ -109,10 +115,12 @@ type loader struct {
 	diags hcl.Diagnostics
 	graph *dag.Graph
 
-	blocks map[string][]*hclsyntax.Block // by type, in order
-	tests  []*hclsyntax.Block
-	bodies []*hclsyntax.Body // of the files, for addresses
-	names  map[string]*scope // "stage": what stage.x may name
+	blocks map[string][]*hclsyntax.Block        // by type, in order
+	tests  []*hclsyntax.Block                   // of *.test.hcl, in order
+	shared map[string]map[string]hcl.Expression // by test file: its lets
+	mocks  map[string][]*hclsyntax.Block        // by test file: those that its tests share
+	bodies []*hclsyntax.Body                    // of the files, for addresses
+	names  map[string]*scope                    // "stage": what stage.x may name
 	ranges map[dag.Pos]hcl.Range
 	wants  []unsupported
 
@@ -146,6 +154,7 @@ type loader struct {
 	schemas   map[string]dag.Schema
 	usedCodes map[dag.Code]bool
 	secrets   []missingSecret
+	under     []*underTest // tests that set something for the pipeline
 	later     []task
 	covers    []cover
 	types     *flow
@@ -167,6 +176,8 @@ func newLoader(opts Options) *loader {
 		files:     &Files{Sources: map[string][]byte{}},
 		graph:     &dag.Graph{},
 		blocks:    map[string][]*hclsyntax.Block{},
+		mocks:     map[string][]*hclsyntax.Block{},
+		shared:    map[string]map[string]hcl.Expression{},
 		names:     map[string]*scope{},
 		ranges:    map[dag.Pos]hcl.Range{},
 		vars:      map[string]cty.Value{},

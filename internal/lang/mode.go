@@ -24,6 +24,10 @@ func (l *loader) loadModes() {
 		if e == nil {
 			continue
 		}
+		if apply, ok := l.opts.under.mode(m.Name); ok {
+			m.Apply = apply
+			continue
+		}
 		if readsRun(e) {
 			l.unsupportedAt("a mode that is decided at the start of a run", b.attrs["value"].SrcRange)
 			b.later("value", expr.WantText, place{kind: atMode}, func(x dag.Expr) { m.Value = x })
@@ -93,112 +97,6 @@ func (l *loader) loadInvariants() {
 			l.graph.Invariants = append(l.graph.Invariants, inv)
 		}
 	}
-}
-
-// Test is a test block: items in, and what must come of them.
-type Test struct {
-	Text   string
-	Given  []dag.Doc
-	Replay string
-	Mocks  []Mock
-	Expect []Expect
-	Pos    dag.Pos
-}
-
-// Mock answers for a stage.
-type Mock struct {
-	Stage   *dag.Stage
-	Output  dag.Doc
-	Outcome string
-	Code    dag.Code
-}
-
-// Expect is what must come of an item: what is empty is not looked at.
-type Expect struct {
-	Route   *dag.Route
-	Stage   *dag.Stage
-	Outcome string
-	Code    dag.Code
-	Triage  dag.Triage
-	Figure  *float64
-	Pos     dag.Pos
-}
-
-var testShape = shape{
-	need:   []string{"given"},
-	may:    []string{"replay"},
-	blocks: []blockShape{{name: "mock", many: true}, {name: "expect", many: true, need: true}},
-}
-
-func (l *loader) loadTests() {
-	for _, block := range l.tests {
-		if !l.checkLabels(block, "text") {
-			continue
-		}
-		l.unsupportedAt("test", block.DefRange())
-		b := l.open(block, testShape)
-		t := &Test{Text: block.Labels[0], Replay: b.text("replay"), Pos: l.pos(block.DefRange())}
-		if v, ok := b.value("given"); ok && b.isPlain(b.expr("given").Range(), "given", v, noType) {
-			if !v.Type().IsTupleType() && !v.Type().IsListType() {
-				b.fail(b.expr("given").Range(), wrongType, "The items that a test starts with are a list: given = [{ … }]")
-			} else {
-				for it := v.ElementIterator(); it.Next(); {
-					_, elem := it.Element()
-					t.Given = append(t.Given, l.constantDoc(b.expr("given"), elem))
-				}
-			}
-		}
-		for _, m := range b.blocks["mock"] {
-			t.Mocks = append(t.Mocks, l.loadMock(m))
-		}
-		for _, e := range b.blocks["expect"] {
-			t.Expect = append(t.Expect, l.loadExpect(e))
-		}
-		l.files.Tests = append(l.files.Tests, t)
-	}
-}
-
-func (l *loader) loadMock(block *hclsyntax.Block) Mock {
-	b := l.open(block, shape{need: []string{"stage"}, may: []string{"output", "outcome", "code"}})
-	m := Mock{Stage: refAttr[dag.Stage](b, "stage", "stage"), Code: b.code("code")}
-	if v, ok := b.value("output"); ok {
-		m.Output = l.constantDoc(b.expr("output"), v)
-	}
-	m.Outcome = b.outcomeOf("outcome", m.Stage)
-	return m
-}
-
-func (l *loader) loadExpect(block *hclsyntax.Block) Expect {
-	b := l.open(block, shape{may: []string{"route", "stage", "outcome", "code", "triage", "figure"}})
-	e := Expect{
-		Route: refAttr[dag.Route](b, "route", "route"), Stage: refAttr[dag.Stage](b, "stage", "stage"),
-		Code: b.code("code"), Triage: dag.Triage(b.word("triage", triages...)), Pos: l.pos(block.DefRange()),
-	}
-	e.Outcome = b.outcomeOf("outcome", e.Stage)
-	if v, ok := b.typed("figure", cty.Number); ok {
-		f, _ := v.AsBigFloat().Float64()
-		e.Figure = &f
-	}
-	return e
-}
-
-// outcomeOf is a text that is an outcome of that stage.
-func (b *body) outcomeOf(name string, s *dag.Stage) string {
-	word := b.text(name)
-	if s == nil || word == "" {
-		return word
-	}
-	return b.word(name, s.Outcomes...)
-}
-
-// constantDoc is a value as a document.
-func (l *loader) constantDoc(e hclsyntax.Expression, v cty.Value) dag.Doc {
-	canonical, err := expr.Canonical(v)
-	if err != nil {
-		l.error(e.Range(), wrongType, fmt.Sprintf("This cannot be held as JSON: %s.", err))
-		return dag.Doc{}
-	}
-	return dag.NewDoc(canonical)
 }
 
 // unsupported is what is understood and checked, and not run by this version.

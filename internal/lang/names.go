@@ -29,6 +29,8 @@ const (
 	atGate                           // checks, review
 	atCorpus                         // data, id, record
 	atEvidence                       // evidence_record
+	atMock                           // of a test: before a visit, as atStage
+	atExpect                         // of a test: an item that came to its end
 )
 
 // place is where an expression stands.
@@ -132,6 +134,13 @@ func (n *names) fill() {
 		n.visited(f.beforeVisit(p.stage))
 		n.root("pass", expr.Number())
 		n.decided()
+	case atMock:
+		n.travelling(f.item(f.before[p.stage]), n.makersLabel(f.before[p.stage]))
+		n.visited(f.beforeVisit(p.stage))
+		n.root("pass", expr.Number())
+		n.root("key", expr.String())
+	case atExpect:
+		n.ended()
 	case atOutput, atEach:
 		n.travelling(f.item(f.before[p.stage]), n.makersLabel(f.before[p.stage]))
 		n.visited(f.beforeVisit(p.stage))
@@ -201,13 +210,15 @@ func (n *names) travelling(item known, label string) {
 }
 
 var (
-	failureType = expr.Nullable(expr.Object(map[string]*expr.Type{"code": expr.String(), "cause": expr.Nullable(expr.String()), "message": expr.String()}))
-	findingType = expr.Nullable(expr.Object(map[string]*expr.Type{
+	failureObject = expr.Object(map[string]*expr.Type{"code": expr.String(), "cause": expr.Nullable(expr.String()), "message": expr.String()})
+	findingObject = expr.Object(map[string]*expr.Type{
 		"code": expr.String(), "triage": expr.Enum(triages...), "stage": expr.String(), "mode": expr.Enum("apply", "shadow"),
 		"figure": expr.Nullable(expr.Number()), "evidence": expr.String(),
-	}))
-	answerType = expr.Object(map[string]*expr.Type{"value": expr.Any(), "question": expr.String(), "count": expr.Number()})
-	runType    = expr.Object(map[string]*expr.Type{"id": expr.String(), "started_at": expr.String(), "dry": expr.Bool(), "live": expr.Bool()})
+	})
+	failureType = expr.Nullable(failureObject)
+	findingType = expr.Nullable(findingObject)
+	answerType  = expr.Object(map[string]*expr.Type{"value": expr.Any(), "question": expr.String(), "count": expr.Number()})
+	runType     = expr.Object(map[string]*expr.Type{"id": expr.String(), "started_at": expr.String(), "dry": expr.Bool(), "live": expr.Bool()})
 	// A record's evidence is written by live runs and replays alike, never by dry ones.
 	rowRunType = expr.Object(map[string]*expr.Type{"id": expr.String(), "started_at": expr.String()})
 	visitType  = expr.Object(map[string]*expr.Type{

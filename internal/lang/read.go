@@ -39,28 +39,49 @@ func (l *loader) read() bool {
 	}
 	ok := true
 	for _, name := range names {
-		ok = l.readFile(name) && ok
+		if l.opts.Tests || !isTest(name) {
+			ok = l.readFile(name) && ok
+		}
 	}
 	ok = l.readLock(main) && ok
 	clear(l.fsys.seen)
 	return ok
 }
 
-// list names the files of the pipeline: the main file first, then those beside it.
+// testsFolder may hold tests, beside those that lie by the pipeline.
+const testsFolder = "tests"
+
+func isTest(name string) bool { return strings.HasSuffix(name, ".test.hcl") }
+
+// list names the files of the pipeline: the main file first, then those beside
+// it, its tests among them, then those of tests/.
 func (l *loader) list(main string) ([]string, error) {
 	entries, err := fs.ReadDir(l.fsys.under, ".")
 	if err != nil {
 		return nil, err
 	}
 	names := []string{main}
-	for _, e := range entries {
-		name := e.Name()
-		if name == main || e.IsDir() || strings.HasPrefix(name, ".") { // as a shell's *: editors keep locks there
-			continue
+	add := func(folder string, e fs.DirEntry, wanted bool) {
+		name := path.Join(folder, e.Name())
+		if name == main || e.IsDir() || strings.HasPrefix(e.Name(), ".") { // as a shell's *: editors keep locks there
+			return
 		}
-		if strings.HasSuffix(name, ".pipeline.hcl") || strings.HasSuffix(name, ".test.hcl") {
+		if wanted {
 			names = append(names, name)
 		}
+	}
+	for _, e := range entries {
+		add("", e, strings.HasSuffix(e.Name(), ".pipeline.hcl") || isTest(e.Name()))
+	}
+	// What is no folder of tests, or cannot be read, holds none.
+	entries, err = fs.ReadDir(l.fsys.under, testsFolder)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && l.opts.Tests {
+		if info, statErr := fs.Stat(l.fsys.under, testsFolder); statErr == nil && info.IsDir() {
+			return nil, err
+		}
+	}
+	for _, e := range entries {
+		add(testsFolder, e, isTest(e.Name()))
 	}
 	return names, nil
 }
@@ -103,7 +124,11 @@ func (l *loader) readFile(name string) bool {
 	}
 	l.bodies = append(l.bodies, body)
 	l.duplicateKeys(body)
-	l.sortBlocks(body, strings.HasSuffix(name, ".test.hcl"))
+	if isTest(name) {
+		l.sortTests(name, body)
+	} else {
+		l.sortBlocks(body)
+	}
 	return true
 }
 
@@ -117,16 +142,12 @@ func readBounded(fsys fs.FS, name string, limit int64) ([]byte, error) {
 }
 
 // sortBlocks takes the top level of a file apart.
-func (l *loader) sortBlocks(body *hclsyntax.Body, test bool) {
+func (l *loader) sortBlocks(body *hclsyntax.Body) {
 	for _, attr := range inOrder(body.Attributes) {
 		l.error(attr.NameRange, strayAttribute, fmt.Sprintf("At the top of a file stand blocks. A named value is written in a block:\n    locals {\n      %s = …\n    }", attr.Name))
 	}
 	for _, b := range body.Blocks {
 		switch {
-		case test && b.Type == "test":
-			l.tests = append(l.tests, b)
-		case test:
-			l.error(b.TypeRange, misplacedBlock, fmt.Sprintf("A file *.test.hcl holds test blocks only; a %s block stands in pipeline.hcl or a file *.pipeline.hcl beside it.", b.Type))
 		case b.Type == "test":
 			l.error(b.TypeRange, misplacedBlock, "A test block stands in a file of its own, called *.test.hcl.")
 		default:

@@ -27,6 +27,7 @@ type given struct {
 	text   string    // of a flag or the environment
 	source string    // in words, for messages
 	bad    bool      // it was complained of already
+	at     hcl.Range // where it was set; zero: in no file of the pipeline
 }
 
 var variableShape = shape{
@@ -41,6 +42,7 @@ func (l *loader) loadVariables() {
 	for _, name := range slices.Sorted(maps.Keys(l.opts.Vars)) {
 		values[name] = given{text: l.opts.Vars[name], source: "--var " + name}
 	}
+	maps.Copy(values, l.opts.under.values())
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		if _, ok := l.names["variable"].at[name]; !ok && !l.opts.AnyVars && !l.excused("variable", name) {
 			l.unknownVariable(name, values[name].source)
@@ -148,8 +150,11 @@ const typeForms = "Types are string, number, bool, any, and of these list(string
 // place is where a value is complained of: its default, or the variable, for
 // what was set from outside has no place in the pipeline.
 func (g given) place(b *body) hcl.Range {
-	if g.source == "" {
+	switch {
+	case g.source == "":
 		return b.place("default")
+	case g.at != hcl.Range{}:
+		return g.at
 	}
 	return b.at
 }

@@ -46,6 +46,12 @@ func (r *Record) Place() string { return fmt.Sprintf("%s:%d", r.File, r.Line) }
 // the format is JSON itself. The error says what is wrong with the file.
 func (r *Record) Document() ([]byte, error) { return r.document(r.Raw) }
 
+// Written is a record that stands in no file of the source: a JSON document, with
+// where it is written.
+func Written(s *dag.Source, file string, line int, document []byte) *Record {
+	return &Record{Source: s, File: file, Line: line, Raw: document, document: func(raw []byte) ([]byte, error) { return raw, nil }}
+}
+
 // Reader yields the records of one source in order: files sorted by name,
 // records as they stand in each.
 type Reader struct {

@@ -2,14 +2,12 @@ test "an accepted card is written" {
   given  = [{ cat = "history", diff = "easy", batch = 1 }]
   replay = "cassette.jsonl"
   mock {
-    stage   = stage.verifier
-    outcome = "accept"
-    output  = { status = "accept" }
+    stage  = stage.verifier
+    output = { status = "accept" }
   }
   expect {
-    route   = route.verdict
-    stage   = stage.verifier
-    outcome = "accept"
+    route   = [stage.crafter, stage.verifier, gate.accept]
+    outcome = { verifier = "accept" }
     triage  = "accept"
   }
 }
