@@ -90,7 +90,7 @@ func flagError(cmd *cobra.Command, err error) error {
 		name, _ := pflag.UnquoteUsage(bare.GetFlag())
 		return usageOf(cmd, "%s needs a value: %[1]s %s", flagName(bare.GetFlag()), name)
 	case errors.As(err, &bad):
-		wanted := map[string]string{"int": "a whole number", "bool": "true or false", "age": "a time such as 12h, 30d or 8w", "size": "a size such as 500MB or 10GiB"}[bad.GetFlag().Value.Type()]
+		wanted := map[string]string{"int": "a whole number", "float64": "a number", "bool": "true or false", "age": "a time such as 12h, 30d or 8w", "size": "a size such as 500MB or 10GiB"}[bad.GetFlag().Value.Type()]
 		return usageOf(cmd, "%s takes %s, not %q", flagName(bad.GetFlag()), wanted, bad.GetValue())
 	}
 	return usageOf(cmd, "%v", err)
