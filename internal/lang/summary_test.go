@@ -118,7 +118,7 @@ func dotted(e ast.Expr) string {
 func shownInGoldens(t *testing.T) map[string]bool {
 	t.Helper()
 	found := map[string]bool{}
-	for _, pattern := range []string{"testdata/*.want", "testdata/syntax/*.want", "testdata/locks/*.want", "testdata/files/*.want"} {
+	for _, pattern := range []string{"testdata/*.want", "testdata/syntax/*.want", "testdata/locks/*.want", "testdata/files/*.want", "testdata/tests/*.want"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
