@@ -110,6 +110,7 @@ const (
 var unknownSummary = map[string]string{
 	"plugin":   "Unknown plugin",
 	"provider": "Unknown provider",
+	"source":   "Unknown source",
 	"stage":    "Unknown stage",
 	"route":    "Unknown route",
 	"gate":     "Unknown gate",
