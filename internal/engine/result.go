@@ -61,6 +61,9 @@ func (e *engine) release(v *visit) {
 // record stores what a visit gave. A misfit is a content failure and as much an
 // answer as any: it was paid for.
 func (e *engine) record(v *visit, r *host.Result) (made, error) {
+	if err := e.recipes[v.stage.Index].files.unchanged(); err != nil {
+		return made{}, contentError(v.stage, err)
+	}
 	m := made{Action: &staging.Action{
 		Digest: v.action, Recipe: e.recipes[v.stage.Index].digest, Stage: v.stage.Name, Input: v.input.Digest,
 		Word: r.Word, Failure: r.Failure, Findings: r.Findings, Notes: r.Notes, Facts: r.Facts, Run: e.runID, Sample: v.sample,

@@ -151,7 +151,7 @@ func (b *recipeBook) read(live bool) (map[string][]dag.Part, error) {
 				return nil, err
 			}
 		}
-		if recipes[s.Name], err = recipeParts(b.Dir, s, plugin, provider, replay); err != nil {
+		if recipes[s.Name], _, err = recipeParts(b.Dir, s, plugin, provider, replay); err != nil {
 			return nil, err
 		}
 	}

@@ -127,6 +127,7 @@ func (p *process) configured(op, subject string, reply *proto.ConfigureReply, er
 	refusal := &ConfigError{}
 	refused := false
 	for _, d := range reply.Diagnostics {
+		d.Summary, d.Detail = p.host.secrets.redact(d.Summary), p.host.secrets.redact(d.Detail)
 		refused = refused || !d.Warning
 		refusal.Problems = append(refusal.Problems, dag.ConfigProblem{Path: d.Path, Summary: d.Summary, Detail: d.Detail, Warning: d.Warning})
 		if d.Warning {
@@ -147,6 +148,7 @@ func (p *process) configured(op, subject string, reply *proto.ConfigureReply, er
 func (p *process) callError(op, subject string, err error) *dag.Error {
 	e := &dag.Error{Op: op, Subject: subject, Kind: dag.KindInfrastructure, Code: dag.EUnavailable}
 	st := status.Convert(err)
+	said := p.host.secrets.redact(st.Message())
 	switch {
 	case p.wanted():
 		e.Kind, e.Code, e.Err = dag.KindInterrupted, "", errClosed
@@ -161,7 +163,7 @@ func (p *process) callError(op, subject string, err error) *dag.Error {
 	case st.Code() == codes.DeadlineExceeded:
 		e.Code, e.Err = dag.ETimeout, fmt.Errorf("plugin %s did not answer in time", p.slot.plugin.Name)
 	case st.Code() == codes.Unimplemented:
-		e.Code, e.Err = dag.EPlugin, fmt.Errorf("plugin %s does not serve this: %s", p.slot.plugin.Name, st.Message())
+		e.Code, e.Err = dag.EPlugin, fmt.Errorf("plugin %s does not serve this: %s", p.slot.plugin.Name, said)
 	case st.Code() == codes.Unavailable && !p.alive(processDeath):
 		select { // so that the next call starts another process
 		case <-p.gone:
@@ -169,7 +171,7 @@ func (p *process) callError(op, subject string, err error) *dag.Error {
 		}
 		e.Err = p.deathError(nil, true).Err
 	default:
-		e.Err = fmt.Errorf("plugin %s: %s", p.slot.plugin.Name, st.Message())
+		e.Err = fmt.Errorf("plugin %s: %s", p.slot.plugin.Name, said)
 	}
 	return e
 }

@@ -32,10 +32,11 @@ type digests struct {
 	mu    sync.Mutex
 	files map[string]dag.Digest
 	said  map[*dag.Plugin]dag.Digest // of the executable alone
+	all   map[*dag.Plugin]dag.Digest // of all its files, where it has more than one
 }
 
 func newDigests(memo Memo) *digests {
-	return &digests{memo: memo, files: make(map[string]dag.Digest), said: make(map[*dag.Plugin]dag.Digest)}
+	return &digests{memo: memo, files: make(map[string]dag.Digest), said: make(map[*dag.Plugin]dag.Digest), all: make(map[*dag.Plugin]dag.Digest)}
 }
 
 // Digest identifies what a plugin does, without a start: a bundled one by its
@@ -69,7 +70,13 @@ func (h *Host) Digest(p *dag.Plugin) (dag.Digest, error) {
 	if len(files) == 0 && len(p.Command) <= 1 {
 		return executable, nil
 	}
-	return h.listDigest(p, fmt.Sprintf("executable %s\n", executable), files, h.digests.path)
+	all, err := h.listDigest(p, fmt.Sprintf("executable %s\n", executable), files, h.digests.path)
+	if err == nil {
+		h.digests.mu.Lock()
+		h.digests.all[p] = all
+		h.digests.mu.Unlock()
+	}
+	return all, err
 }
 
 // listDigest is that of a plugin which is more than one file, each hashed by hash.
@@ -140,9 +147,10 @@ func (h *Host) walk(root string, found map[string]bool) error {
 	})
 }
 
-// checkUnchanged hashes the executable that is about to run, for real where this
-// host has not done so since the file was last written, and refuses it where it is not what Digest was asked about: the actions of this run
-// bear that digest.
+// checkUnchanged hashes the executable that is about to run, and the files that
+// belong to it, for real where this host has not done so since they were last
+// written, and refuses it where they are not what Digest was asked about: the
+// actions of this run bear that digest.
 func (h *Host) checkUnchanged(p *dag.Plugin, file *os.File) error {
 	now, err := h.digests.opened(file)
 	if err != nil {
@@ -150,12 +158,30 @@ func (h *Host) checkUnchanged(p *dag.Plugin, file *os.File) error {
 	}
 	said, ok := h.digests.remembered(p)
 	if ok && said != now {
-		return &dag.Error{Op: "start plugin", Subject: p.Name, Kind: dag.KindDiffers,
-			Hint: "start the run again: its actions bear the old file's digest",
-			Err:  fmt.Errorf("%s has changed while the run went on: its digest was %s and is %s", file.Name(), said.Short(), now.Short())}
+		return changedError(p, file.Name(), said, now)
 	}
 	h.digests.remember(p, now)
-	return nil
+	h.digests.mu.Lock()
+	said, ok = h.digests.all[p]
+	h.digests.mu.Unlock()
+	if !ok {
+		return nil
+	}
+	files, err := h.pluginFiles(p)
+	if err != nil {
+		return err
+	}
+	all, err := h.listDigest(p, fmt.Sprintf("executable %s\n", now), files, h.digests.fresh)
+	if err == nil && all != said {
+		err = changedError(p, "one of the files of "+shown(p), said, all)
+	}
+	return err
+}
+
+func changedError(p *dag.Plugin, what string, was, is dag.Digest) error {
+	return &dag.Error{Op: "start plugin", Subject: p.Name, Kind: dag.KindDiffers,
+		Hint: "start the run again: its actions bear the old file's digest",
+		Err:  fmt.Errorf("%s has changed while the run went on: its digest was %s and is %s", what, was.Short(), is.Short())}
 }
 
 func (d *digests) remember(p *dag.Plugin, executable dag.Digest) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -180,5 +181,22 @@ func TestChangedExecutableIsRefused(t *testing.T) {
 	var failure *dag.Error
 	if !errors.As(got.Err, &failure) || failure.Error() != want || failure.Kind != dag.KindDiffers {
 		t.Errorf("got  %v\nwant %s", got.Err, want)
+	}
+}
+
+// So it is with the files that belong to its command: an interpreter reads them
+// when it starts, which may be long after they were hashed.
+func TestR26ChangedFileOfACommandIsRefused(t *testing.T) {
+	r := newRig(t, nil)
+	script := fmt.Sprintf("exec %q vice echo\n", self(t))
+	write(t, filepath.Join(r.dir, "p.sh"), script, 0o644)
+	stage := &dag.Stage{Name: "s", Plugin: &dag.Plugin{Name: "p", Command: []string{"sh", "p.sh"}}}
+	before := digest(t, r, stage.Plugin)
+	write(t, filepath.Join(r.dir, "p.sh"), script+"# harmless\n", 0o644)
+	got := r.run(stage, "1")
+	var failure *dag.Error
+	if !errors.As(got.Err, &failure) || failure.Kind != dag.KindDiffers ||
+		!strings.HasPrefix(failure.Error(), "start plugin p: one of the files of sh p.sh has changed while the run went on: its digest was "+before.Short()) {
+		t.Errorf("got %v", got.Err)
 	}
 }

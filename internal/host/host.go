@@ -97,6 +97,7 @@ type Host struct {
 	ctx     context.Context // ends with Close
 	end     context.CancelFunc
 	warn    sync.Once // of a kernel that confines less than wanted
+	secrets secrets
 
 	mu     sync.Mutex
 	pools  map[poolKey]*pool

@@ -12,9 +12,14 @@ import (
 const maxSocketPath = 107
 
 // ownGroup makes the child the leader of a group, and has the kernel end it when
-// the thread that forks it ends: with us, however we end.
-func ownGroup() *syscall.SysProcAttr {
-	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+// the thread that forks it ends: with us, however we end. One that is our own
+// program is told so politely: it ends what it started, which the kernel would not.
+func ownGroup(own bool) *syscall.SysProcAttr {
+	end := syscall.SIGKILL
+	if own {
+		end = syscall.SIGTERM
+	}
+	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: end}
 }
 
 func lockThread()   { runtime.LockOSThread() }

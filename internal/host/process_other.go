@@ -7,7 +7,7 @@ import "syscall"
 // maxSocketPath is what sun_path holds on the BSDs, less its final zero.
 const maxSocketPath = 103
 
-func ownGroup() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
+func ownGroup(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 func lockThread()   {}
 func unlockThread() {}

@@ -84,6 +84,7 @@ func (c *Caller) configured(ctx context.Context) (*process, uint32, *dag.Error) 
 
 func (p *process) configureProvider(provider *dag.Provider, h *providerHandle) {
 	defer close(h.done)
+	p.host.secrets.tell(provider.Secrets)
 	config, err := withSecrets(provider.Config.Bytes, provider.Secrets)
 	if err != nil {
 		h.err = &dag.Error{Op: "configure provider", Subject: provider.Name, Kind: dag.KindBug, Err: err}

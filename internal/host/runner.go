@@ -66,7 +66,7 @@ func (r *run) Start(context.Context) error {
 	if err != nil {
 		return err
 	}
-	cmd.SysProcAttr = ownGroup()
+	cmd.SysProcAttr = ownGroup(r.target.bundled)
 	started := make(chan error, 1)
 	go r.keep(cmd, pipes, started)
 	return <-started
@@ -163,7 +163,7 @@ func (r *run) stderrLine(line []byte, _ bool) {
 		return
 	}
 	level, message := parseLog(line)
-	r.tail.add(message)
+	r.tail.add(r.host.secrets.redact(message))
 	r.slot.log(level, message)
 	r.host.opts.Said(Said{Plugin: r.slot.plugin.Name, Level: level, Message: printable(message)})
 }
@@ -196,7 +196,7 @@ func (r *run) stdoutLine(line []byte, whole bool) {
 		if len(text) > tailWidth {
 			text = text[:tailWidth] + "…"
 		}
-		r.tail.add("stdout: " + text)
+		r.tail.add(r.host.secrets.redact("stdout: " + text))
 		r.slot.log("warn", "printed to stdout, which belongs to the handshake: "+text)
 	}
 }
@@ -269,11 +269,30 @@ func (r *run) killIfStarted() {
 	}
 	select {
 	case <-r.done:
+		return
 	default:
+	}
+	end := func() {
 		_ = syscall.Kill(-pid, syscall.SIGKILL)
 		_ = syscall.Kill(pid, syscall.SIGKILL) // it may have left its group
 	}
+	if !r.target.bundled {
+		end()
+		return
+	}
+	// Our own program heeds the word, and ends what it started in other groups.
+	_ = syscall.Kill(pid, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-r.done:
+		case <-time.After(heed):
+			end()
+		}
+	}()
 }
+
+// heed is how long a bundled plugin may take to end when it is told to.
+const heed = 500 * time.Millisecond
 
 func (r *run) closeStdin() {
 	r.once.Do(func() {

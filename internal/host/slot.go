@@ -54,7 +54,7 @@ func newSlot(h *Host, p *dag.Plugin, provider bool) *slot {
 
 // log passes on what a plugin says, less what would move a terminal's cursor.
 func (s *slot) log(level, message string) {
-	s.host.opts.Log(s.plugin.Name, level, printable(message))
+	s.host.opts.Log(s.plugin.Name, level, printable(s.host.secrets.redact(message)))
 }
 
 func (s *slot) submit(v *visit) {

@@ -20,6 +20,8 @@ type target struct {
 	folder string   // working directory; empty: the scratch folder
 	file   *os.File // the executable itself, open; nil: execute the path
 	env    []string // names that may be seen
+
+	bundled bool
 }
 
 func (t *target) close() {
@@ -78,7 +80,7 @@ func (h *Host) bundledTarget(p *dag.Plugin, name string) (*target, error) {
 		}
 	}
 	argv := append(append([]string{}, h.opts.Self...), name)
-	return &target{shown: p.Source, path: ownImage(h.opts.Self[0]), argv: argv, env: p.Env}, nil
+	return &target{shown: p.Source, path: ownImage(h.opts.Self[0]), argv: argv, env: p.Env, bundled: true}, nil
 }
 
 func shown(p *dag.Plugin) string {

@@ -22,7 +22,9 @@ const Behaviour = "exec/1"
 
 // Stage is the plugin, ready to be served.
 func Stage() sdk.Stage {
+	all := &groups{}
 	return sdk.Stage{
+		End: all.endAll,
 		Info: sdk.Info{
 			Name: "exec", Version: "1", Behaviour: Behaviour,
 			Config: []sdk.Field{
@@ -37,6 +39,7 @@ func Stage() sdk.Stage {
 			if err != nil {
 				return nil, err
 			}
+			r.groups = all
 			return func(ctx context.Context, v *sdk.Visit) (sdk.Result, error) {
 				return r.run(ctx, v.Input, func(lines string) { v.Logf("%s", lines) })
 			}, nil
@@ -56,6 +59,7 @@ type runner struct {
 	args      []string
 	directory string
 	outcomes  map[int]string
+	groups    *groups
 }
 
 func configure(c sdk.Config) (*runner, error) {
@@ -67,7 +71,7 @@ func configure(c sdk.Config) (*runner, error) {
 	complain := func(attribute, summary, format string, args ...any) {
 		diags = append(diags, sdk.Diagnostic{Summary: summary, Detail: fmt.Sprintf(format, args...), Path: []string{attribute}})
 	}
-	r := &runner{directory: c.Directory, outcomes: map[int]string{}}
+	r := &runner{directory: c.Directory, outcomes: map[int]string{}, groups: &groups{}}
 	if len(conf.Command) == 0 || conf.Command[0] == "" {
 		complain("command", "The command is empty", `Name a program and its arguments, as in ["python3", "score.py"].`)
 	} else if program, err := find(conf.Command[0], c.Directory); err != nil {

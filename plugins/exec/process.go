@@ -60,31 +60,30 @@ func start(ctx context.Context, r *runner, input []byte, say func(lines string))
 	if err := ctx.Err(); err != nil {
 		return nil, stopped(err)
 	}
-	if err := cmd.Start(); err != nil {
+	end, err := r.groups.start(cmd)
+	if err != nil {
 		return nil, sdk.Infra("E_UNAVAILABLE", "the command does not start: %v", err)
 	}
-	err := cmd.Wait()
+	err = cmd.Wait()
 	stderr.end()
-	// What the command left running in its group ends with it. The group's
-	// number cannot have gone to others while a member of it lives.
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+	end() // what the command left running in its group ends with it
 	switch {
 	case errors.Is(context.Cause(ctx), errTooMuch):
 		return nil, sdk.Fail("E_DOCUMENT_SIZE", "the command printed more than %d MiB on stdout", maxOutput>>20)
 	case ctx.Err() != nil:
 		return nil, stopped(ctx.Err())
 	}
-	end := &ending{stdout: stdout.kept.Bytes(), stderr: stderr.lastLine()}
+	ended := &ending{stdout: stdout.kept.Bytes(), stderr: stderr.lastLine()}
 	status, ok := cmd.ProcessState.Sys().(syscall.WaitStatus)
 	switch {
 	case ok && status.Signaled():
-		end.signal = status.Signal().String()
+		ended.signal = status.Signal().String()
 	case ok && status.Exited():
-		end.status = status.ExitStatus()
+		ended.status = status.ExitStatus()
 	default:
 		return nil, sdk.Infra("E_UNAVAILABLE", "the command's end cannot be told: %v", err)
 	}
-	return end, nil
+	return ended, nil
 }
 
 var errTooMuch = errors.New("too much output")

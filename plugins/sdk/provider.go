@@ -63,7 +63,7 @@ func (c ProviderConfig) Into(target any) error { return decodeConfig(c.JSON, tar
 // ServeProvider serves a provider plugin. It is all that main has to do, and it
 // returns when the host is done with the process.
 func ServeProvider(provider Provider) {
-	serve(provider.Info.Name, func(started func(), s *grpc.Server) {
+	serve(provider.Info.Name, nil, func(started func(), s *grpc.Server) {
 		proto.RegisterProviderServer(s, &providerServer{provider: provider, started: started})
 	})
 }

@@ -8,8 +8,10 @@ import (
 	"log"
 	"log/slog"
 	"os"
+	"os/signal"
 	"runtime/debug"
 	"sync"
+	"syscall"
 
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
@@ -30,7 +32,7 @@ func Serve(stage Stage) {
 			return run, nil
 		}
 	}
-	serve(stage.Info.Name, func(started func(), s *grpc.Server) {
+	serve(stage.Info.Name, stage.End, func(started func(), s *grpc.Server) {
 		proto.RegisterStageServer(s, &stageServer{stage: stage, started: started})
 	})
 }
@@ -99,7 +101,7 @@ func (s *service) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientCo
 
 // serve runs the process of a plugin. The order matters: stdout belongs to the
 // handshake, so it is taken away before anything of the author's can print.
-func serve(name string, register func(started func(), s *grpc.Server)) {
+func serve(name string, end func(), register func(started func(), s *grpc.Server)) {
 	if os.Getenv(proto.CookieKey) != proto.CookieValue {
 		fmt.Fprintf(os.Stderr, "%s is a plugin of Penstock and runs under it: name it in a plugin block of pipeline.hcl\n", name)
 		os.Exit(1)
@@ -108,7 +110,11 @@ func serve(name string, register func(started func(), s *grpc.Server)) {
 	logger := slog.New(slog.NewJSONHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: keys}))
 	slog.SetDefault(logger)
 	log.SetFlags(0)
-	go exitWithHost()
+	if end == nil {
+		end = func() {}
+	}
+	go exitWithHost(end)
+	go exitWhenTold(end)
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(200)
 	}
@@ -131,6 +137,7 @@ func serve(name string, register func(started func(), s *grpc.Server)) {
 		},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Error, Output: stderr, JSONFormat: true}),
 	})
+	end()
 }
 
 // keys names the members of a log line as docs/protocol.md does: time, level
@@ -165,12 +172,24 @@ func levelName(level slog.Level) string {
 // exitWithHost ends the process when its host is gone: the host holds the other
 // end of stdin and never writes to it. Where stdin is no pipe it belongs to
 // nobody (a terminal, /dev/null), and its end says nothing.
-func exitWithHost() {
+func exitWithHost(end func()) {
 	info, err := os.Stdin.Stat()
 	if err != nil || info.Mode()&(os.ModeNamedPipe|os.ModeSocket) == 0 {
 		return
 	}
 	_, _ = io.Copy(io.Discard, os.Stdin)
+	end()
+	killGroup()
+	os.Exit(0)
+}
+
+// exitWhenTold ends the process on a SIGTERM, which the host, and the kernel where
+// the host is killed, send to those of whom they know that they heed it.
+func exitWhenTold(end func()) {
+	told := make(chan os.Signal, 1)
+	signal.Notify(told, syscall.SIGTERM)
+	<-told
+	end()
 	killGroup()
 	os.Exit(0)
 }

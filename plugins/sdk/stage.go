@@ -19,6 +19,9 @@ type Stage struct {
 	Configure func(ctx context.Context, config Config) (Func, error)
 	// Run is for plugins without a configuration, instead of Configure.
 	Run Func
+	// End is called before the process ends, unless it is killed, perhaps more than
+	// once: what it started in other process groups than its own has to end then.
+	End func()
 }
 
 // Func is one visit. It may be called by many goroutines at once.
