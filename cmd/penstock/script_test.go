@@ -81,10 +81,12 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // replace changes a text that stands in a file exactly once: replace FILE OLD NEW.
+// \n in either is the end of a line.
 func replace(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 3 {
 		ts.Fatalf("usage: replace FILE OLD NEW")
 	}
+	args[1], args[2] = strings.ReplaceAll(args[1], `\n`, "\n"), strings.ReplaceAll(args[2], `\n`, "\n")
 	text := ts.ReadFile(args[0])
 	if n := strings.Count(text, args[1]); n != 1 {
 		ts.Fatalf("%s has %q %d times, not once", args[0], args[1], n)

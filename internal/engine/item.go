@@ -45,6 +45,7 @@ type family struct {
 
 	again  map[string]*again // members that --retry takes up once more, by key
 	before []Member          // of a plan: as the last trail has them
+	docs   []dag.Doc         // of a plan: what a run would store before it comes to a visit
 	looked bool
 }
 
@@ -103,6 +104,7 @@ func (e *engine) advance(it *item) {
 // keep stores documents that an item's record cannot do without.
 func (e *engine) keep(it *item, docs ...dag.Doc) error {
 	if e.planning != nil {
+		it.family.docs = append(it.family.docs, docs...)
 		return nil
 	}
 	for _, doc := range docs {

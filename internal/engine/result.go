@@ -119,6 +119,9 @@ func (e *engine) apply(it *item, step dag.Step, m made) bool {
 	event.Facts.Reused = m.Run != e.runID
 	if m.Failure == nil {
 		doc, err := e.outputOf(m)
+		if errors.Is(err, staging.ErrAbsent) && e.planning != nil {
+			doc, err = it.family.held(m.Output, err)
+		}
 		if errors.Is(err, staging.ErrAbsent) {
 			delete(e.kept, m.Digest)
 			return e.visit(it, step) // damaged or gone, and the store knows it now: made again
@@ -141,6 +144,17 @@ func (e *engine) apply(it *item, step dag.Step, m made) bool {
 		return false
 	}
 	return true
+}
+
+// held is a document that is gone from the store, as a run would find it there
+// all the same: it stores what it takes in, which may be what a stage gave once.
+func (f *family) held(digest dag.Digest, absent error) (dag.Doc, error) {
+	for _, doc := range f.docs {
+		if doc.Digest == digest {
+			return doc, nil
+		}
+	}
+	return dag.Doc{}, absent
 }
 
 func (e *engine) outputOf(m made) (dag.Doc, error) {

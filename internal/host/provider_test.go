@@ -75,3 +75,25 @@ func TestProviderRefusesItsConfiguration(t *testing.T) {
 		t.Errorf("a stage plugin is no provider: %v", err)
 	}
 }
+
+// What a provider says of itself does not repeat the secrets that it was told:
+// not in its log, not in its last words, not in what it refuses.
+func TestR72SecretsAreTakenOutOfWhatAPluginSays(t *testing.T) {
+	r := newRig(t, nil)
+	caller, err := r.Provider(t.Context(), chatProvider("chat", `{}`, map[string]string{"api_key": "sk-canary"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = caller.Complete(t.Context(), &proto.CompletionRequest{System: "tell"})
+	if err == nil || !strings.Contains(err.Error(), "my key is (sensitive)") || strings.Contains(err.Error(), "canary") {
+		t.Errorf("got %v", err)
+	}
+	if r.logged("canary") || !r.logged("my key is (sensitive)") {
+		t.Error("the log has the key, or has nothing")
+	}
+	_, err = r.Provider(t.Context(), chatProvider("chat", `{}`, map[string]string{"api_key": "a bad key"}))
+	var refused *host.ConfigError
+	if !asError(err, &refused) || len(refused.Problems) != 1 || refused.Problems[0].Detail != "(sensitive) is not accepted." {
+		t.Errorf("got %v", err)
+	}
+}

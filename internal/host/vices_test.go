@@ -359,6 +359,9 @@ func serveChat() {
 			if err := c.Into(&config); err != nil {
 				return nil, err
 			}
+			if config.Key == "a bad key" {
+				return nil, sdk.Diagnostics{{Summary: "Bad key", Detail: config.Key + " is not accepted.", Path: []string{"api_key"}}}
+			}
 			if config.Key == "" {
 				return nil, sdk.Diagnostics{{Summary: "No key", Path: []string{"api_key"}}}
 			}
@@ -369,6 +372,9 @@ func serveChat() {
 				case "broken":
 					return nil, fmt.Errorf("connection refused")
 				case "die":
+					os.Exit(9)
+				case "tell":
+					fmt.Fprintln(os.Stderr, "my key is "+config.Key)
 					os.Exit(9)
 				case "dial":
 					conn, err := net.Dial("tcp", config.Base)
