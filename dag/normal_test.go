@@ -96,7 +96,7 @@ func TestADigestChangesWithWhatDecidesAndWithNothingElse(t *testing.T) {
 	}
 }
 
-func TestTheRecipeTellsWhichPartChanged(t *testing.T) {
+func TestR17TheRecipeTellsWhichPartChanged(t *testing.T) {
 	a, b := full().Stages[1], full().Stages[1]
 	b.Provider.Model = "n"
 	plugin, provider := Sum([]byte("prompt/1")), Sum([]byte("openai/1"))

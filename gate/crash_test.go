@@ -214,7 +214,7 @@ func breakerStates(t *testing.T, dir string) []Breaker {
 	return slices.Collect(maps.Values(b.state))
 }
 
-func TestKillAtEveryNamedPoint(t *testing.T) {
+func TestR44KillAtEveryNamedPoint(t *testing.T) {
 	for point, times := range map[string][]int{
 		"locked": {1, 2, 4}, "room": {1}, "begun": {1, 2, 4}, "journaled": {1, 2, 4}, "committed": {1, 2, 4}, "written": {1, 2, 4},
 		"synced": {1, 2, 4}, "state": {1, 2, 4}, "emptied": {1, 2, 4},

@@ -129,7 +129,7 @@ func TestAcceptKey(t *testing.T) {
 	}
 }
 
-func TestFindingsMerge(t *testing.T) {
+func TestR46R47FindingsMerge(t *testing.T) {
 	always := func(code dag.Code, triage dag.Triage, mode *dag.Mode) *dag.Check {
 		return &dag.Check{Kind: "assert", Name: string(code), Code: code, Triage: triage, Mode: mode, Args: map[string]dag.Expr{"condition": val(false)}}
 	}

@@ -197,7 +197,7 @@ func openTestStore(t testing.TB, dir string) *store {
 }
 
 // A journal of a later format is refused, for it may hold what is committed.
-func TestNewerJournal(t *testing.T) {
+func TestR75NewerJournal(t *testing.T) {
 	dir := t.TempDir()
 	s := openTestStore(t, dir)
 	header := encodeHeader(7)

@@ -57,7 +57,7 @@ func TestLockOrder(t *testing.T) {
 	}
 }
 
-func TestLockNamesItsHolder(t *testing.T) {
+func TestR57R58LockNamesItsHolder(t *testing.T) {
 	dir, ctx := t.TempDir(), context.Background()
 	held, err := newTestLocker(t, dir, time.Second).Lock(ctx)
 	if err != nil {

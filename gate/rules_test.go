@@ -20,13 +20,13 @@ var proofs = map[string]string{
 	"1.3": "TestContentAndWorld TestFullDisk TestVanishedFolder",
 
 	"2.1": "TestTriviaBreaker TestTriviaBatches",
-	"2.2": "TestAnyPipeline",
+	"2.2": "TestR32R49AnyPipeline",
 
 	"3.1": "TestOpenRefuses TestNetworkPhase TestNoRequestWithoutNeed",
 	"3.2": "TestTriviaRules TestNetworkPhase",
 	"3.3": "TestUndecided",
 	"3.4": "TestShadowNotes",
-	"3.5": "TestFindingsMerge",
+	"3.5": "TestR46R47FindingsMerge",
 	"3.6": "TestContentAndWorld TestStops",
 	"3.7": "TestTriviaBytes TestWrongArgumentsNeverAccept",
 	"3.8": "TestQuotedReadsOnce TestUnrelatedByFinalURL TestUnrelatedAgainInItsMode TestLaunderedLinks",
@@ -59,10 +59,10 @@ var proofs = map[string]string{
 	"6.7": "TestOlderRecords",
 
 	"7.1": "TestOneSyncForAllThatWait TestConcurrentCommits TestLargeBatches",
-	"7.2": "TestLockOrder TestLockNamesItsHolder TestPythonsLockIsHonoured TestPythonHonoursOurLock TestPythonWaitsForUs TestKilledHolderFrees TestHolderWithoutANote TestLockFileReplacedWhileHeld TestNetworkFileSystems",
+	"7.2": "TestLockOrder TestR57R58LockNamesItsHolder TestPythonsLockIsHonoured TestPythonHonoursOurLock TestPythonWaitsForUs TestKilledHolderFrees TestHolderWithoutANote TestLockFileReplacedWhileHeld TestNetworkFileSystems",
 	"7.3": "TestTwoGatesOneCard TestFourProcessesAtOnce",
 	"7.4": "TestCommitSurvivesEveryLossOfPower TestModelSeesLookalikes",
-	"7.5": "TestCommitSurvivesEveryLossOfPower TestKillAtEveryNamedPoint TestKillInRecovery TestKillFourProcessesAtRandom",
+	"7.5": "TestCommitSurvivesEveryLossOfPower TestR44KillAtEveryNamedPoint TestKillInRecovery TestKillFourProcessesAtRandom",
 	"7.6": "TestTornRowsOfOthers TestTornTails TestPythonAppends",
 	"7.7": "TestEditedFilesStopTheGate TestEditedEvidenceIsToldAgain TestMissingFilesAreTold",
 	"7.8": "TestDiskFillsUp TestNotWritable TestOneBucketDown TestFullDiskLeavesWholeLines TestReadOnlyFile",

@@ -129,7 +129,7 @@ func TestTokensPerMinute(t *testing.T) {
 }
 
 // A server that says when to come back says it to all callers of the provider.
-func TestHintHoldsTheProvider(t *testing.T) {
+func TestR52HintHoldsTheProvider(t *testing.T) {
 	s, clock := newService(t, Options{Retry: dag.Retry{Attempts: 1}})
 	limited := func(context.Context, *proto.CompletionRequest) (*proto.CompletionReply, error) {
 		return &proto.CompletionReply{Error: &proto.ProviderError{Kind: proto.ProviderError_RATE_LIMITED, RetryAfterMillis: 7000}}, nil

@@ -161,7 +161,7 @@ func TestCachedAnswersAreCanonical(t *testing.T) {
 	}
 }
 
-func TestOnlyWholeAnswersAreCached(t *testing.T) {
+func TestR29OnlyWholeAnswersAreCached(t *testing.T) {
 	tests := []struct {
 		name  string
 		reply *proto.CompletionReply

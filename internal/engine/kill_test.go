@@ -339,7 +339,7 @@ func TestInterruptedOnce(t *testing.T) {
 }
 
 // The second interrupt ends a run although its visits never end.
-func TestInterruptedTwice(t *testing.T) {
+func TestR30InterruptedTwice(t *testing.T) {
 	w := newWorkspace(t, one, numbered(10, ""), func(c *call) answer { return answer{Hang: c.Key != "i0000"} })
 	p := w.start(flags{Jobs: 4})
 	w.until("visits that hang", func() bool { return w.count("") >= 5 })

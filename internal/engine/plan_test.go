@@ -14,12 +14,12 @@ import (
 )
 
 // planEdits is how many edits, each with its plan and its run,
-// TestAPlanIsWhatTheRunDoes makes; PENSTOCK_PLAN_EDITS says another number.
+// TestR05R06APlanIsWhatTheRunDoes makes; PENSTOCK_PLAN_EDITS says another number.
 const planEdits = 200
 
 // Over random edits of a pipeline and of its items: what a plan says is reused,
 // run and blocked is what the run then does, and no maximum is passed.
-func TestAPlanIsWhatTheRunDoes(t *testing.T) {
+func TestR05R06APlanIsWhatTheRunDoes(t *testing.T) {
 	edits := planEdits
 	if text := os.Getenv("PENSTOCK_PLAN_EDITS"); text != "" {
 		n, err := strconv.Atoi(text)

@@ -151,7 +151,7 @@ func (w *workspace) visited() map[string]int {
 // Whatever the graph and whatever comes of its visits: a run keeps what its plan
 // promised, items add up, trails are as long as was proved, records stand in
 // order, and a second run finds nothing to do.
-func TestAnyPipeline(t *testing.T) {
+func TestR32R49AnyPipeline(t *testing.T) {
 	cases := 14
 	if testing.Short() {
 		cases = 3

@@ -140,7 +140,7 @@ func TestProviderCrash(t *testing.T) {
 }
 
 // A budget that is spent ends the run; the next one has its own.
-func TestBudget(t *testing.T) {
+func TestR54R55R56Budget(t *testing.T) {
 	w := newWorkspace(t, asking("", ""), numbered(6, ""), func(c *call) answer {
 		if c.Stage != "provider.judge" {
 			return answer{Ask: c.Key}

@@ -43,7 +43,7 @@ func problem(t *testing.T, s *Summary, key string) Problem {
 
 // What failed for want of infrastructure is tried again as the stage says; what
 // failed by its content never is.
-func TestRetry(t *testing.T) {
+func TestR53Retry(t *testing.T) {
 	var w *workspace
 	w = newWorkspace(t, retrying(chain("first", "second"), "second", 3, ""), numbered(6, ""), func(c *call) answer {
 		if c.Stage == "first" {

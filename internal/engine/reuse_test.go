@@ -18,7 +18,7 @@ func (w *workspace) made3() [3]int { return [3]int{w.made("one"), w.made("two"),
 
 // What an edit, or a policy, has visited anew, in a chain of stages that each
 // set one member, over five items.
-func TestReuse(t *testing.T) {
+func TestR25Reuse(t *testing.T) {
 	noted := func(stage, more string) string {
 		return fmt.Sprintf("config { note = %q }\n  %s", stage, more)
 	}

@@ -178,7 +178,7 @@ func TestManyAtOnceOutOfOrder(t *testing.T) {
 	}
 }
 
-func TestLargeDocumentsBothWays(t *testing.T) {
+func TestR39LargeDocumentsBothWays(t *testing.T) {
 	r := newRig(t, nil)
 	big := `"` + strings.Repeat("é", 8<<20) + `"`
 	stage := vice(t, "echo")

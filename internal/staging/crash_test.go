@@ -79,7 +79,7 @@ func useMemory(t *testing.T) {
 
 // A crash may leave any prefix of what was being appended. Whatever is cut off
 // a file, the store opens, keeps what lay before the cut, and goes on.
-func TestCutAtEveryByte(t *testing.T) {
+func TestR61CutAtEveryByte(t *testing.T) {
 	useMemory(t)
 	const items = 3
 	base := t.TempDir()
@@ -165,7 +165,7 @@ func goOn(t *testing.T, dir string, items int, left func(item int) [3]bool) {
 }
 
 // Damage anywhere in a file costs what it hits, and is healed by the next run.
-func TestFlipEveryByte(t *testing.T) {
+func TestR61FlipEveryByte(t *testing.T) {
 	useMemory(t)
 	const items = 3
 	base := t.TempDir()

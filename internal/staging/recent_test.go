@@ -7,9 +7,9 @@ import (
 	"github.com/penstock-run/penstock/dag"
 )
 
-// TestPutAgain: what was put is found where it lies, whatever was put since; and
+// TestR62PutAgain: what was put is found where it lies, whatever was put since; and
 // a copy that was found damaged is not taken for granted again.
-func TestPutAgain(t *testing.T) {
+func TestR62PutAgain(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{RunID: "r"})
 	docs := benchDocs(3 * recentSize)

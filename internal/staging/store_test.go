@@ -246,7 +246,7 @@ func TestActions(t *testing.T) {
 	see("made anew, after a restart", open(t, dir, Options{}))
 }
 
-func TestActionWithoutOutput(t *testing.T) {
+func TestR38ActionWithoutOutput(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Options{})
 	doc := document(7)
@@ -511,7 +511,7 @@ func TestSegmentNumbersAreNotUsedTwice(t *testing.T) {
 	}
 }
 
-func TestReadOnlyWritesNothing(t *testing.T) {
+func TestR02ReadOnlyWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	none := filepath.Join(dir, "none")
 	empty := open(t, none, Options{ReadOnly: true})
@@ -559,7 +559,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
+func TestR75Version(t *testing.T) {
 	for _, test := range []struct{ text, want, hint string }{
 		{"penstock staging 2\n", "its layout is version 2, newer than the 1 of this Penstock", "upgrade Penstock, or move the folder away (mv DIR DIR.new)"},
 		{"penstock staging 0\n", "its layout is version 0, older than the 1 of this Penstock", "move it away (mv DIR DIR.old) and run again: everything in it is made anew"},
