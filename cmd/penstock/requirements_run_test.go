@@ -68,7 +68,8 @@ var (
 	}
 	writingVerbs = map[string]string{
 		"breaker": "closes one", "fmt": "writes the files", "gc": "collects", "init": "makes a pipeline",
-		"plan": "writes the file that -o names", "plugin": "lock writes the lock", "run": "runs",
+		"plan": "writes the file that -o names", "plugin": "lock writes the lock", "report": "writes a page",
+		"run": "runs", "test": "--update writes what is expected",
 	}
 )
 

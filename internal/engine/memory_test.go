@@ -15,7 +15,7 @@ import (
 
 // The memory of a run does not grow with its items but by half a kilobyte each,
 // and a second run, which does nothing, needs no more.
-func TestR39R50Memory(t *testing.T) {
+func TestR39R40R50Memory(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector's own memory is many times the program's")
 	}
