@@ -67,10 +67,10 @@ type StagePlan struct {
 	Provider string   `json:"provider,omitempty"`
 	Reuse    int      `json:"reuse"`
 	Run      int      `json:"run"`
-	Maybe    *int     `json:"maybe"`              // nil: no bound is known
-	Blocked  int      `json:"blocked"`            // items
-	WaitsOn  []string `json:"waits_on,omitempty"` // stages that Maybe waits on
-	Why      []Reason `json:"why,omitempty"`      // of Run, and of Blocked; the most frequent first
+	Maybe    *int     `json:"maybe"`                  // nil: no bound is known
+	Blocked  int      `json:"blocked"`                // items
+	WaitsOn  []string `json:"waits_on,omitempty"`     // stages that Maybe waits on
+	Why      []Reason `json:"why,omitempty"`          // of Run, and of Blocked; the most frequent first
 	Unasked  int      `json:"not_looked_up,omitzero"` // items whose visit runs, for a reason that was not looked up
 	StageCost
 }
