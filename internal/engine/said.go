@@ -47,7 +47,7 @@ type VisitLog struct {
 	Item    string            `json:"item"`
 	Pass    int               `json:"pass"`
 	State   VisitState        `json:"state"`
-	Run     string            `json:"run,omitempty"`   // that made it
+	Run     string            `json:"run,omitempty"` // that made it
 	Notes   []string          `json:"notes,omitempty"`
 	Message string            `json:"message,omitempty"`
 	File    string            `json:"file,omitempty"` // where the lines are kept, from the pipeline's directory
