@@ -49,6 +49,7 @@ var proofs = map[string]string{
 	"5.1": "TestAcceptKey TestPagesBelongToTheAcceptKey",
 	"5.2": "TestKnownVerdicts",
 	"5.3": "TestRecordAndEvidence TestTriviaDuplicates",
+	"5.4": "TestKept",
 
 	"6.1": "TestTriviaRows",
 	"6.2": "TestTriviaRows TestEvidenceLine TestRecordAndEvidence",
