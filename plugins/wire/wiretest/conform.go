@@ -67,11 +67,11 @@ func (w Wire) completer(t *testing.T, base string, change map[string]any) sdk.Co
 }
 
 // ask asks a server that does these steps, once.
-func (w Wire) ask(t *testing.T, steps ...Step) (*sdk.CompletionReply, error, *Server) {
+func (w Wire) ask(t *testing.T, steps ...Step) (*sdk.CompletionReply, *Server, error) {
 	t.Helper()
 	s := Serve(t, steps...)
 	reply, err := w.completer(t, s.URL, nil)(t.Context(), Prompt())
-	return reply, err, s
+	return reply, s, err
 }
 
 // Prompt is what the suite asks: it has a system text, a schema that no server
@@ -106,7 +106,7 @@ func (w Wire) answers(t *testing.T) {
 		"names of the wire": {Text: "data: [DONE]\n\nevent: message_stop\n\n{\"done\":true}", Pieces: 5},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reply, err, s := w.ask(t, step)
+			reply, s, err := w.ask(t, step)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -142,7 +142,7 @@ func (w Wire) ends(t *testing.T) {
 		}
 		for _, whole := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, whole %v", name, whole), func(t *testing.T) {
-				reply, err, _ := w.ask(t, Step{Text: `{"a":"b"}`, Finish: e.finish, Whole: whole})
+				reply, _, err := w.ask(t, Step{Text: `{"a":"b"}`, Finish: e.finish, Whole: whole})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -160,7 +160,7 @@ func (w Wire) ends(t *testing.T) {
 		}
 	}
 	t.Run("white space without end", func(t *testing.T) {
-		reply, err, _ := w.ask(t, Step{Text: `{"a":` + strings.Repeat(" \n\t ", 5000), Pieces: 500})
+		reply, _, err := w.ask(t, Step{Text: `{"a":` + strings.Repeat(" \n\t ", 5000), Pieces: 500})
 		if err != nil || reply.FinishReason != "length" || len(reply.Notes) == 0 {
 			t.Errorf("got %v, %v, want an answer that was cut off, and a note", reply, err)
 		}
@@ -170,7 +170,7 @@ func (w Wire) ends(t *testing.T) {
 // fails asks once, for an error of one of these kinds.
 func (w Wire) fails(t *testing.T, step Step, kinds ...string) *sdk.ProviderError {
 	t.Helper()
-	_, err, s := w.ask(t, step)
+	_, s, err := w.ask(t, step)
 	var p *sdk.ProviderError
 	if !errors.As(err, &p) {
 		t.Fatalf("got %v, want a *sdk.ProviderError", err)
@@ -247,7 +247,7 @@ func (w Wire) broken(t *testing.T) {
 // path is where the provider calls.
 func (w Wire) path(t *testing.T) string {
 	t.Helper()
-	_, _, s := w.ask(t, Step{Text: "a"})
+	_, s, _ := w.ask(t, Step{Text: "a"})
 	path, _, _ := strings.Cut(s.Asked()[0].Path, "?")
 	return path
 }
@@ -297,7 +297,7 @@ func (w Wire) usage(t *testing.T) {
 		told.Reasoning = 5
 	}
 	for _, whole := range []bool{false, true} {
-		reply, err, _ := w.ask(t, Step{Text: "a", Usage: &told, Whole: whole})
+		reply, _, err := w.ask(t, Step{Text: "a", Usage: &told, Whole: whole})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -311,19 +311,19 @@ func (w Wire) usage(t *testing.T) {
 		}
 	}
 	t.Run("none", func(t *testing.T) {
-		if reply, err, _ := w.ask(t, Step{Text: "a"}); err != nil || reply.Usage != nil {
+		if reply, _, err := w.ask(t, Step{Text: "a"}); err != nil || reply.Usage != nil {
 			t.Errorf("got %v, %v, want none", reply.GetUsage(), err)
 		}
 	})
 	t.Run("that cannot be", func(t *testing.T) {
-		reply, err, _ := w.ask(t, Step{Text: "a", Usage: &Usage{Input: 10, Output: -3}})
+		reply, _, err := w.ask(t, Step{Text: "a", Usage: &Usage{Input: 10, Output: -3}})
 		if err != nil || reply.Usage.GetInput() != 10 || reply.Usage.GetOutput() != 0 || len(reply.Notes) == 0 {
 			t.Errorf("got %v, %v, want no output, and a note", reply, err)
 		}
 		if !w.CacheRead {
 			return
 		}
-		reply, err, _ = w.ask(t, Step{Text: "a", Usage: &Usage{Input: 10, CacheRead: -4, Output: 3}})
+		reply, _, err = w.ask(t, Step{Text: "a", Usage: &Usage{Input: 10, CacheRead: -4, Output: 3}})
 		if err != nil || reply.Usage.GetCachedInput() != 0 || len(reply.Notes) == 0 {
 			t.Errorf("got %v, %v, want nothing from the cache, and a note", reply, err)
 		}
@@ -351,7 +351,7 @@ func (w Wire) secrets(t *testing.T) {
 		"a broken one":  {Text: "abc", Fault: Cut, After: 1},
 		"a dead server": {Fault: Reset},
 	} {
-		reply, err, s := w.ask(t, step)
+		reply, s, err := w.ask(t, step)
 		if told := fmt.Sprint(reply, err); strings.Contains(told, Canary) {
 			t.Errorf("%s: the key is told: %s", name, told)
 		}
