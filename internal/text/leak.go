@@ -128,12 +128,27 @@ func rawTokens(s string) []rawToken {
 			}
 			end += size
 		}
+		if isPossessive(s[:i], s[i:end]) {
+			i = end
+			continue
+		}
 		opens = opens || mark != 0 && mark != '.'
 		out = append(out, rawToken{text: s[i:end], opens: opens && !quotedAfter(s[:i])})
 		opens, mark = false, 0
 		i = end
 	}
 	return out
+}
+
+// isPossessive reports whether a word is the s of a possessive, which belongs to
+// the word before it, as in the normal form.
+func isPossessive(before, word string) bool {
+	last, size := utf8.DecodeLastRuneInString(before)
+	if word != "s" && word != "S" || !isApostrophe(last) {
+		return false
+	}
+	owner, _ := utf8.DecodeLastRuneInString(before[:len(before)-size])
+	return isPlainWord(owner)
 }
 
 // isPlainWord is isWord without the apostrophe that is a letter to Unicode.
