@@ -22,7 +22,7 @@ var engineCodes = []CodeInfo{
 	{EDuplicateKey, "Another item with other bytes has this key.", "Put into the source's key what tells the two apart, or remove one of them."},
 	{EBucket, "The bucket's name is not usable as a path.", "Build `bucket` of parts like [a-z0-9][a-z0-9_-]*."},
 	{EExpr, "An expression could not be evaluated on this item.", "Guard the value with `try`, `lookup` or a schema that requires it."},
-	{EOutput, "The output is not JSON, or does not fit the stage's output schema.", "See the last answer with `penstock show ITEM`; mend the prompt or the schema, or route it with `fail`."},
+	{EOutput, "The output is not JSON, or does not fit the stage's output schema.", "See what is wrong with it with `penstock show ITEM`; mend the prompt or the schema, or route it with `fail`."},
 	{EMalformed, "The model's answer is not JSON.", "Ask for JSON in the prompt; the output schema is passed to providers that know it."},
 	{ETruncated, "The model's answer was cut off at its limit of tokens.", "Raise `max_tokens` in the stage's config, or ask for less."},
 	{ERefused, "The model refused to answer.", "Change the prompt or the provider, or route it with `fail`."},

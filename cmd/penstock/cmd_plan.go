@@ -93,7 +93,7 @@ func (c *command) plan(ctx context.Context, f runFlags, p planFlags) error {
 	if err := c.printPlan(plan, o.Graph, p); err != nil {
 		return err
 	}
-	if err := p.affordable(plan.USD); err != nil {
+	if err := p.affordable(plan); err != nil {
 		return err
 	}
 	if f.detailed && !plan.Empty() {
@@ -119,11 +119,16 @@ func notPlanned(item string) error {
 }
 
 // affordable is exit 3 where the money may be more than --max-usd allows.
-func (p planFlags) affordable(most engine.MostUSD) error {
-	if !p.limited || !most.Unknown && most.Value <= p.maxUSD {
+func (p planFlags) affordable(plan *engine.Planned) error {
+	most := plan.USD
+	if !p.limited || len(plan.Refused) == 0 && !most.Unknown && most.Value <= p.maxUSD {
 		return nil
 	}
 	err := &dag.Error{Op: "plan", Kind: dag.KindStopped}
+	if len(plan.Refused) > 0 {
+		err.Err = fmt.Errorf("the run would not begin, so nothing is known of its cost: %s", plan.Refused[0])
+		return err
+	}
 	if most.Unknown {
 		err.Err = fmt.Errorf("what the run may cost at most is not known, so it may be more than --max-usd %s", money(p.maxUSD))
 		err.Hint = "give each provider a `price` and the pipeline a `budget` with `usd`: then the budget is the maximum"

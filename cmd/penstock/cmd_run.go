@@ -122,7 +122,7 @@ func (c *command) run(ctx context.Context, f runFlags) error {
 	s, err := engine.Run(ctx, o)
 	err = errors.Join(err, c.memo.Save())
 	c.printer().EndFooter()
-	if s != nil {
+	if s != nil && (err == nil || s.Tally.TakenIn > 0) { // else there is nothing to tell but the error
 		if printErr := c.printSummary(s, o.Graph.Pipeline.Name); printErr != nil && err == nil {
 			err = printErr
 		}
@@ -142,7 +142,11 @@ func interrupts(parent context.Context) (context.Context, <-chan struct{}, func(
 	ctx, cancel := context.WithCancel(parent)
 	first := make(chan struct{})
 	signals := make(chan os.Signal, 2)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	caught := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // nohup stays what it is
+		caught = append(caught, syscall.SIGHUP)
+	}
+	signal.Notify(signals, caught...)
 	go func() {
 		select {
 		case <-signals:

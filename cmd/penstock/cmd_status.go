@@ -81,11 +81,11 @@ func (c *command) printStatus(runs []staging.Run, ended map[dag.End]int, problem
 	}
 	t := ui.NewTable("run", "started", ">took", "result", "items")
 	for _, r := range runs {
-		took := "·"
+		took, came := "·", "·" // until it has said
 		if !r.Ended.IsZero() {
-			took = r.Ended.Sub(r.Started).Round(10 * time.Millisecond).String()
+			took, came = r.Ended.Sub(r.Started).Round(10*time.Millisecond).String(), ends(r.Tally)
 		}
-		t.Row(r.ID, r.Started.Local().Format(time.DateTime), took, runResult(r), ends(r.Tally))
+		t.Row(r.ID, r.Started.Local().Format(time.DateTime), took, runResult(r), came)
 	}
 	t.Print(p)
 	if items := itemTable(problems, p.Width()); items.Len() > 0 {

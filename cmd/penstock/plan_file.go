@@ -21,12 +21,17 @@ func (c *command) writePlan(ctx context.Context, o engine.Options, path string) 
 	}
 	b, err := json.Marshal(plan, json.Deterministic(true), jsontext.Multiline(true))
 	if err == nil {
-		err = writeWhole(path, append(b, '\n'))
+		err = writeAnew(path, "plan", isPlan, append(b, '\n'))
 	}
 	if err != nil {
 		return nil, &dag.Error{Op: "write the plan to", Subject: path, Kind: dag.KindConfig, Err: cause(err)}
 	}
 	return plan.Plan, nil
+}
+
+func isPlan(content []byte) bool {
+	_, err := engine.DecodePlanFile(content)
+	return err == nil
 }
 
 // keepTo refuses a run that would not do what a plan says.
@@ -37,7 +42,7 @@ func (c *command) keepTo(ctx context.Context, o engine.Options, path string) err
 	}
 	planned, err := engine.DecodePlanFile(b)
 	if err != nil {
-		return &dag.Error{Op: "read the plan", Subject: path, Kind: dag.KindConfig, Err: err, Hint: "penstock plan -o " + path}
+		return &dag.Error{Op: "read the plan", Subject: path, Kind: dag.KindConfig, Err: err, Hint: "penstock plan -o FILE writes one"}
 	}
 	now, err := engine.MakePlanFile(ctx, o)
 	if err != nil {

@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"encoding/xml"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -31,10 +31,10 @@ func (c *command) printTest(r *trial.Result) {
 	p.Line("%s%s", word, r.Test.Name)
 	for _, f := range r.Failures {
 		if f.Written {
-			p.Line("      %s:%d: %s: %s", f.At.File, f.At.Line, aboutFailure(f), f.Got)
+			p.Line("      %s:%d: %s: %s", f.At.File, f.At.Line, ui.Clean(aboutFailure(f)), ui.Clean(f.Got))
 			continue
 		}
-		p.Line("      %s:%d: %s", f.At.File, f.At.Line, aboutFailure(f))
+		p.Line("      %s:%d: %s", f.At.File, f.At.Line, ui.Clean(aboutFailure(f)))
 		if f.Want != "" {
 			p.Line("          want %s", ui.Clean(f.Want))
 			if f.Got != "" {
@@ -211,7 +211,8 @@ func (c *command) writeJUnit(name string, results []*trial.Result) error {
 		path = filepath.Join(c.dir, path)
 	}
 	if err == nil {
-		err = os.WriteFile(path, append([]byte(xml.Header), append(out, '\n')...), 0o644)
+		isReport := func(content []byte) bool { return bytes.HasPrefix(content, []byte("<?xml")) }
+		err = writeAnew(path, "JUnit report", isReport, append([]byte(xml.Header), append(out, '\n')...))
 	}
 	if err != nil {
 		return &dag.Error{Op: "write", Subject: name, Kind: dag.KindInfrastructure, Err: cause(err)}

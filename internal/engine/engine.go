@@ -197,6 +197,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 	if o.Report == nil {
 		o.Report = silent{}
 	}
+	o.Report = &inTurn{to: o.Report}
 	e := &engine{
 		Options: o, started: o.Now().UTC(),
 		aging: ages(o.Graph), visits: map[uint64]*visit{}, inflight: map[dag.Digest]*visit{}, waiting: map[*visit]*time.Timer{},

@@ -244,7 +244,7 @@ func (e *engine) waitForOthers(ctx context.Context) (bool, error) {
 	others := e.intake.others
 	e.intake.others = nil
 	if run, pid, alive := e.store.Holder(others[0].key); alive {
-		e.Report.Warn(fmt.Sprintf("waiting for %d items of run %s (pid %d)", len(others), run, pid))
+		e.Report.Warn(fmt.Sprintf("waiting for what run %s (pid %d) has begun: %d of the items", run, pid, len(others)))
 	}
 	for {
 		if err := e.store.Refresh(); err != nil {

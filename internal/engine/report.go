@@ -1,8 +1,12 @@
 package engine
 
-import "github.com/penstock-run/penstock/dag"
+import (
+	"sync"
 
-// Report hears what a run does, from one goroutine.
+	"github.com/penstock-run/penstock/dag"
+)
+
+// Report hears what a run does, one call at a time.
 type Report interface {
 	// Started comes once, before the first item.
 	Started(runID string)
@@ -21,6 +25,37 @@ type ItemEnd struct {
 }
 
 func itemEnd(it *item) ItemEnd { return ItemEnd{problemOf(it), it.verdict.Record} }
+
+// inTurn lets one goroutine report at a time: the loop does, and what hears the
+// plugins and the providers.
+type inTurn struct {
+	mu sync.Mutex
+	to Report
+}
+
+func (r *inTurn) Started(runID string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.to.Started(runID)
+}
+
+func (r *inTurn) Item(end ItemEnd) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.to.Item(end)
+}
+
+func (r *inTurn) Progress(t Tally, running int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.to.Progress(t, running)
+}
+
+func (r *inTurn) Warn(line string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.to.Warn(line)
+}
 
 type silent struct{}
 

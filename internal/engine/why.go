@@ -295,7 +295,7 @@ func visitFacts(v *dag.Visit, o *outline) *VisitFacts {
 		Model: v.Facts.Model, StartedAt: v.Facts.StartedAt, EndedAt: v.Facts.EndedAt,
 		Calls: v.Facts.Calls, Tokens: v.Facts.Input + v.Facts.OutTokens,
 	}
-	if s := o.stage(v.Stage); s != nil && s.Price != nil && v.Facts.Calls > 0 && !v.Facts.Recorded {
+	if s := o.stage(v.Stage); s != nil && s.Price != nil && v.Facts.Calls > 0 && !v.Facts.Recorded && !v.Facts.Unpaid {
 		usd := paidFor(&v.Facts, s.Price)
 		f.USD = &usd
 	}

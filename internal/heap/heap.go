@@ -24,5 +24,9 @@ func init() {
 		return
 	}
 	debug.SetGCPercent(first)
-	runtime.AddCleanup(new([32]byte), func(percent int) { debug.SetGCPercent(percent) }, later) // at the first collection
+	runtime.AddCleanup(new([32]byte), func(percent int) { // at the first collection
+		if was := debug.SetGCPercent(percent); was != first {
+			debug.SetGCPercent(was) // somebody has said another since
+		}
+	}, later)
 }

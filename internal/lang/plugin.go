@@ -150,7 +150,13 @@ func (l *loader) undescribed(p *dag.Plugin, at hcl.Range, err error) {
 	case strings.Contains(text, "executable file not found"):
 		why = "Install it, or write its path: \"./x\" is beside the pipeline."
 	}
-	l.error(at, pluginUndescribed, sentence(fmt.Sprintf("The plugin %q cannot be asked what it is:", p.Name), ended(err.Error()), ended(upper(why))))
+	text := fmt.Sprintf("The plugin %q cannot be asked what it is: ", p.Name)
+	if said := err.Error(); strings.Contains(said, "\n") && why != "" { // what a process printed last stays as it was
+		text += said + "\n" + ended(upper(why))
+	} else {
+		text += sentence(ended(said), ended(upper(why)))
+	}
+	l.error(at, pluginUndescribed, text)
 }
 
 // ended is a sentence with its end.

@@ -3,6 +3,7 @@ package trial
 import (
 	"bufio"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -71,8 +72,11 @@ func (t *trial) line(name string, holds func([]byte) bool) ([]byte, error) {
 		if line = []byte(strings.TrimSuffix(string(line), "\n")); len(line) > 0 && holds(line) {
 			return line, nil
 		}
+		if err == io.EOF {
+			return nil, nil
+		}
 		if err != nil {
-			return nil, nil // its end
+			return nil, err
 		}
 	}
 }

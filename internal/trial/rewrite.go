@@ -1,8 +1,10 @@
 package trial
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/penstock-run/penstock/internal/lang"
 )
@@ -47,6 +49,10 @@ func (t *trial) fill(x *lang.Expect, items []*item) {
 			text += fmt.Sprintf("\n%s = %s", name, value)
 		}
 	}
+	if text == "" {
+		t.result.stuck = append(t.result.stuck, Failure{At: x.At, What: "expect", Message: "the items agree in nothing, so nothing was written"})
+		return
+	}
 	t.result.edits = append(t.result.edits, edit{nil, lang.Place{File: x.At.File, Line: x.At.Line, Start: x.Body, End: x.Body}, text + "\n"})
 }
 
@@ -69,7 +75,7 @@ func Rewrite(name string, src []byte, results []*Result) (out []byte, kept []Fai
 			first, taken := byStart[e.place.Start]
 			if !taken {
 				byStart[e.place.Start] = e.text
-				edits = append(edits, lang.Edit{Place: e.place, Text: e.text})
+				edits = append(edits, laidOut(src, e)...)
 			} else if first != e.text {
 				kept = append(kept, Failure{At: e.place, What: "value", Message: "two tests came to different values, of which the first was written"})
 			}
@@ -91,6 +97,27 @@ func Rewrite(name string, src []byte, results []*Result) (out []byte, kept []Fai
 		}
 	}
 	return out, kept, nil
+}
+
+// laidOut is an edit of a file, in lines of its own where it opens a block: what
+// else stands in the block's one line goes before it, and its brace below.
+func laidOut(src []byte, e edit) []lang.Edit {
+	opens := e.want == nil && strings.HasPrefix(e.text, "\n")
+	if !opens {
+		return []lang.Edit{{Place: e.place, Text: e.text}}
+	}
+	line, _, _ := bytes.Cut(src[e.place.Start:], []byte("\n"))
+	line = bytes.TrimRight(line, " \t")
+	if len(line) == 0 {
+		return []lang.Edit{{Place: e.place, Text: strings.TrimSuffix(e.text, "\n")}}
+	}
+	if line[len(line)-1] != '}' || len(line) == 1 {
+		return []lang.Edit{{Place: e.place, Text: e.text}}
+	}
+	at := e.place
+	at.Start += len(line) - 1
+	at.End = at.Start
+	return []lang.Edit{{Place: e.place, Text: strings.TrimSuffix(e.text, "\n") + "\n"}, {Place: at, Text: "\n"}}
 }
 
 // wrote marks the failures of a place as mended.

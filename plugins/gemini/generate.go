@@ -10,10 +10,10 @@ import (
 )
 
 // subset is what the API takes of JSON Schema; it answers 400 to the rest.
-var subset = wire.Subset{
+var subset = wire.Subset{ // definitions: what a $ref leads to may not be taken out
 	AnyOf: true, Enum: true,
 	Only: []string{
-		"$id", "$defs", "$ref", "$anchor", "type", "format", "title", "description", "enum", "items", "prefixItems", "minItems", "maxItems",
+		"$id", "$defs", "definitions", "$ref", "$anchor", "type", "format", "title", "description", "enum", "items", "prefixItems", "minItems", "maxItems",
 		"minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties", "required",
 	},
 }

@@ -133,17 +133,26 @@ func Every(schema []byte, holds func(object map[string]any) bool) bool {
 	}
 	var all func(node any) bool
 	all = func(node any) bool {
-		switch n := node.(type) {
-		case []any:
-			return !slices.ContainsFunc(n, func(v any) bool { return !all(v) })
-		case map[string]any:
-			if describesObject(n) && !holds(n) {
-				return false
+		object, ok := node.(map[string]any)
+		if !ok {
+			return true
+		}
+		if describesObject(object) && !holds(object) {
+			return false
+		}
+		for keyword, value := range object {
+			var below []any
+			switch {
+			case slices.Contains(underOne, keyword):
+				below = []any{value}
+			case slices.Contains(underList, keyword):
+				below, _ = value.([]any)
+			case slices.Contains(underName, keyword):
+				members, _ := value.(map[string]any)
+				below = slices.Collect(maps.Values(members))
 			}
-			for keyword, v := range n {
-				if keyword != "enum" && keyword != "const" && keyword != "default" && keyword != "examples" && !all(v) {
-					return false
-				}
+			if slices.ContainsFunc(below, func(v any) bool { return !all(v) }) {
+				return false
 			}
 		}
 		return true

@@ -86,3 +86,20 @@ func TestWeaken(t *testing.T) {
 		}
 	}
 }
+
+func TestEvery(t *testing.T) {
+	closed := func(object map[string]any) bool { return object["additionalProperties"] == false }
+	for schema, want := range map[string]bool{
+		`{"type":"string"}`: true,
+		`{"type":"object"}`: false,
+		`{"type":"object","additionalProperties":false}`:                                                       true,
+		`{"type":"object","additionalProperties":false,"properties":{"examples":{"items":{"type":"object"}}}}`: false,
+		`{"type":"object","additionalProperties":false,"properties":{"properties":{"type":"string"}}}`:         true,
+		`{"examples":[{"type":"object"}],"const":{"type":"object"}}`:                                           true,
+		`{"anyOf":[{"type":"null"},{"$defs":{"a":{"type":"object"}}}]}`:                                        false,
+	} {
+		if got := Every([]byte(schema), closed); got != want {
+			t.Errorf("%s: got %v, want %v", schema, got, want)
+		}
+	}
+}
