@@ -22,3 +22,23 @@ func TestSecretsGoBackToTheirPlaces(t *testing.T) {
 		})
 	}
 }
+
+func TestRedact(t *testing.T) {
+	var s secrets
+	if got := s.redact("plugins"); got != "plugins" {
+		t.Errorf("got %q where nothing is secret", got)
+	}
+	for range 12 { // as often as a process starts
+		s.tell(map[string]string{"short": "s", "key": "sesame", "pem": "BEGIN\nabc123\n\nEND\n", "none": ""})
+	}
+	for text, want := range map[string]string{
+		"open sesame":  "open (sensitive)",
+		"plug in":      "plug in",
+		"is":           "i(sensitive)",
+		"line abc123.": "line (sensitive).",
+	} {
+		if got := s.redact(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
