@@ -85,11 +85,11 @@ gate "accept" {
 }
 `
 
-// look waits for the provider's process, and says in hexadecimal digits what a
+// look waits for the provider's process (the pattern is not its own words), and says in hexadecimal digits what a
 // stage can read of all processes: its own environment, the others', their words.
 const look = `
 for i in $(seq 500); do
-  grep -qs openai /proc/[0-9]*/cmdline && break
+  grep -qs '[o]penai' /proc/[0-9]*/cmdline && break
   sleep 0.02
 done
 printf '{"saw":"'
