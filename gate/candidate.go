@@ -57,8 +57,8 @@ type Verdict struct {
 	// Known tells that the verdict was recorded before: nothing was counted and
 	// nothing written.
 	Known bool
-	// Kept tells that the very record is in the corpus, though this verdict is no
-	// accept: it was accepted before, and an accept is never taken back.
+	// Kept tells that the very record is in the corpus, though the gate's checks do
+	// not accept it now: it was accepted before, and an accept is never taken back.
 	Kept bool
 	// Dry tells that nothing was committed; Would is what would have been written.
 	Dry   bool

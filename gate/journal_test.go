@@ -3,8 +3,10 @@ package gate
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -182,6 +184,38 @@ func TestHeadlessJournal(t *testing.T) {
 				t.Errorf("the file holds %q, %v", have, err)
 			}
 		})
+	}
+}
+
+// Where nothing tells what a journal was, it is begun anew, and what it held is
+// set aside before: what was acknowledged may be in it.
+func TestJournalOfNothingKnownIsSetAside(t *testing.T) {
+	dir := t.TempDir()
+	s := openTestStore(t, dir)
+	if err := s.begin(); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		if err := s.commit([]write{{"data/a.jsonl", int64(3 * i), []byte("{}\n")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.journal.WriteAt(bytes.Repeat([]byte{'x'}, headerSize+40), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(inDir(dir, statePath)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	spoilt, err := s.d.read(journalPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := openTestStore(t, dir).begin(); err != nil {
+		t.Fatal(err)
+	}
+	aside, err := s.d.read(journalPath + asideExt)
+	if err != nil || !bytes.Equal(aside, spoilt) {
+		t.Errorf("%d bytes were set aside of %d, %v", len(aside), len(spoilt), err)
 	}
 }
 

@@ -203,7 +203,14 @@ func (s *store) mendHeader(atLeast uint64) (epoch uint64, ok bool, err error) {
 		switch {
 		case err == nil && holds && atLeast == 0:
 			// Without the state it cannot be told whether they are of an older epoch.
-			s.report(journalPath + " has no header, and no state tells of which epoch its batches are: the files are taken as they are")
+			text, err := s.d.read(journalPath)
+			if err == nil {
+				err = s.d.replace(journalPath+asideExt, text)
+			}
+			if err != nil {
+				return 0, false, err
+			}
+			s.report(journalPath + " has no header, and no state tells of which epoch its batches are: the files are taken as they are, and the journal as it was is in " + journalPath + asideExt)
 		case err == nil && holds:
 			err = errHeadless()
 		}
