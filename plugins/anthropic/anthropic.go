@@ -48,13 +48,7 @@ func Provider() sdk.Provider {
 			if err != nil {
 				return nil, err
 			}
-			return func(ctx context.Context, r *sdk.CompletionRequest) (*sdk.CompletionReply, error) {
-				call, err := b.call(r)
-				if err != nil {
-					return nil, err
-				}
-				return b.server.Ask(ctx, call)
-			}, nil
+			return b.server.Completer(b.call), nil
 		},
 		Model: model,
 	}

@@ -47,9 +47,7 @@ func Provider() sdk.Provider {
 			if err != nil {
 				return nil, err
 			}
-			return func(ctx context.Context, r *sdk.CompletionRequest) (*sdk.CompletionReply, error) {
-				return b.server.Ask(ctx, b.call(r))
-			}, nil
+			return b.server.Completer(b.call), nil
 		},
 		Model: model,
 	}
@@ -107,7 +105,7 @@ func configure(c sdk.ProviderConfig) (*block, error) {
 }
 
 // call is the request in the words of the API.
-func (b *block) call(r *sdk.CompletionRequest) *wire.Call {
+func (b *block) call(r *sdk.CompletionRequest) (*wire.Call, error) {
 	var messages []map[string]string
 	if r.System != "" {
 		messages = append(messages, map[string]string{"role": "system", "content": r.System})
@@ -129,7 +127,7 @@ func (b *block) call(r *sdk.CompletionRequest) *wire.Call {
 	if len(r.Schema) > 0 {
 		request["format"] = json.RawMessage(r.Schema)
 	}
-	return &wire.Call{Path: "/api/chat", Request: request, Read: b.read}
+	return &wire.Call{Path: "/api/chat", Request: request, Read: b.read}, nil
 }
 
 // chunkJSON is an answer, whole or one line of it.

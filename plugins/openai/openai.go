@@ -44,7 +44,7 @@ func Provider() sdk.Provider {
 			if err != nil {
 				return nil, err
 			}
-			return b.complete, nil
+			return b.server.Completer(b.call), nil
 		},
 		Model: model,
 	}
@@ -97,15 +97,10 @@ func official(s wire.Settings) bool {
 	return err == nil && u.Hostname() == officialHost
 }
 
-// complete makes one request, in the words of the API that the dialect names.
-func (b *block) complete(ctx context.Context, r *sdk.CompletionRequest) (*sdk.CompletionReply, error) {
-	speak := b.chat
+// call is the request in the words of the API that the dialect names.
+func (b *block) call(r *sdk.CompletionRequest) (*wire.Call, error) {
 	if b.dialect.responses() {
-		speak = b.responses
+		return b.responses(r)
 	}
-	call, err := speak(r)
-	if err != nil {
-		return nil, err
-	}
-	return b.server.Ask(ctx, call)
+	return b.chat(r)
 }

@@ -16,6 +16,17 @@ type Call struct {
 	Read    func(*Answer) (*sdk.CompletionReply, error)
 }
 
+// Completer answers each request by the call that it makes.
+func (s *Server) Completer(call func(*sdk.CompletionRequest) (*Call, error)) sdk.Completer {
+	return func(ctx context.Context, r *sdk.CompletionRequest) (*sdk.CompletionReply, error) {
+		c, err := call(r)
+		if err != nil {
+			return nil, err
+		}
+		return s.Ask(ctx, c)
+	}
+}
+
 // Ask makes a call: one attempt.
 func (s *Server) Ask(ctx context.Context, c *Call) (*sdk.CompletionReply, error) {
 	document, err := json.Marshal(c.Request)

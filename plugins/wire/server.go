@@ -100,10 +100,7 @@ func (s *Server) Post(ctx context.Context, path string, document []byte) (*Answe
 		return answer, nil
 	}
 	defer answer.Close()
-	text, err := io.ReadAll(io.LimitReader(body, mostError))
-	if err != nil && len(text) == 0 && response.StatusCode < 300 {
-		return nil, err
-	}
+	text, _ := io.ReadAll(io.LimitReader(body, mostError)) // what came of it is told; the status says enough
 	return nil, refusal(response.StatusCode, response.Header, text, s.now())
 }
 
