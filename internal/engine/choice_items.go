@@ -16,7 +16,7 @@ import (
 // count alike.
 func (e *engine) chosen(record *source.Record) bool {
 	c := e.choice
-	if len(c.only) > 0 && !matchesAny(c.only, e.keyOf(record)) {
+	if len(c.only) > 0 && !matchesAny(c.only, RecordKey(record)) {
 		e.tally.LeftOut.Only++
 		return false
 	}
@@ -37,8 +37,8 @@ func matchesAny(patterns []string, text string) bool {
 	return false
 }
 
-// keyOf is the key that a record's item has, or would have if it were in order.
-func (e *engine) keyOf(record *source.Record) string {
+// RecordKey is the key that a record's item has, or would have if it were in order.
+func RecordKey(record *source.Record) string {
 	place := record.Place()
 	if validKey(place) != nil {
 		place = placeKey(place)
@@ -112,7 +112,7 @@ func (e *engine) checkItems() error {
 		if err != nil {
 			return errors.Join(err, reader.Close())
 		}
-		key := e.keyOf(record)
+		key := RecordKey(record)
 		if len(keys) < nearMost {
 			keys = append(keys, key)
 		}

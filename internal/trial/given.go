@@ -1,12 +1,11 @@
 package trial
 
 import (
-	"fmt"
 	"io"
 	"slices"
 
 	"github.com/penstock-run/penstock/dag"
-	"github.com/penstock-run/penstock/internal/canon"
+	"github.com/penstock-run/penstock/internal/engine"
 	"github.com/penstock-run/penstock/internal/lang"
 	"github.com/penstock-run/penstock/internal/source"
 )
@@ -52,7 +51,7 @@ func (r *records) Next() (*source.Record, error) {
 		if r.keys == nil {
 			return record, nil
 		}
-		key := keyOf(record)
+		key := engine.RecordKey(record)
 		if _, meant := r.keys[key]; meant {
 			r.keys[key] = true
 			return record, nil
@@ -69,26 +68,6 @@ func (r *records) read() (*source.Record, error) {
 	}
 	r.next++
 	return source.Written(r.source, "given", r.next, r.docs[r.next-1].Bytes), nil
-}
-
-// keyOf is the key that an item of the record would have; empty where it has none.
-func keyOf(record *source.Record) string {
-	if record.Source.Key == nil {
-		return record.Place()
-	}
-	doc, err := record.Document()
-	if err != nil {
-		return ""
-	}
-	canonical, err := canon.Canonical(nil, doc)
-	if err != nil {
-		return ""
-	}
-	key, err := record.Source.Key.Text(originScope{dag.NewDoc(canonical)})
-	if err != nil {
-		return ""
-	}
-	return key
 }
 
 // missed are the keys that were meant and never came, as they are written.
@@ -109,14 +88,4 @@ func (r *records) Close() error {
 		return nil
 	}
 	return r.reader.Close()
-}
-
-// originScope is a scope of nothing but an item's origin.
-type originScope struct{ origin dag.Doc }
-
-func (s originScope) Lookup(n dag.Name) (dag.Doc, error) {
-	if n.Root == "origin" || n.Root == "item" {
-		return s.origin, nil
-	}
-	return dag.Doc{}, fmt.Errorf("%s is not known of an item that was refused before its first visit", n)
 }

@@ -3,6 +3,7 @@ package trial
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -303,4 +304,14 @@ func textOrNull(s string) dag.Doc {
 func document(v any) (dag.Doc, error) {
 	b, err := json.Marshal(v, json.Deterministic(true))
 	return dag.Doc{Bytes: b}, err
+}
+
+// originScope is a scope of nothing but an item's origin.
+type originScope struct{ origin dag.Doc }
+
+func (s originScope) Lookup(n dag.Name) (dag.Doc, error) {
+	if n.Root == "origin" || n.Root == "item" {
+		return s.origin, nil
+	}
+	return dag.Doc{}, fmt.Errorf("%s is not known of an item that was refused before its first visit", n)
 }
