@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/bmatcuk/doublestar/v4"
 	"github.com/go-json-experiment/json"
@@ -84,14 +85,16 @@ func (f *files) digest(patterns []string) (dag.Digest, error) {
 			return dag.Digest{}, fmt.Errorf("no file matches %q", pattern)
 		}
 		f.globs = append(f.globs, glob{pattern, matches})
+		if err := f.watch(pattern); err != nil {
+			return dag.Digest{}, err
+		}
 		names = append(names, matches...)
 	}
 	slices.Sort(names)
 	h := sha256.New()
 	for _, name := range slices.Compact(names) {
 		// Its state first: what is written while it is read shows in that.
-		err := errors.Join(f.see(f.state, name), f.see(f.folders, path.Dir(name)))
-		if err != nil {
+		if err := f.see(f.state, name); err != nil {
 			return dag.Digest{}, err
 		}
 		b, err := fs.ReadFile(f.fsys, name)
@@ -102,6 +105,23 @@ func (f *files) digest(patterns []string) (dag.Digest, error) {
 		fmt.Fprintf(h, "%d %s %x\n", len(name), name, sum)
 	}
 	return dag.Digest(h.Sum(nil)), nil
+}
+
+// watch notes the folders in which a file may come up that a pattern matches: the
+// one that its fixed part names, and where it reaches deeper all below.
+func (f *files) watch(pattern string) error {
+	base, rest := doublestar.SplitPattern(path.Clean(pattern))
+	return fs.WalkDir(f.fsys, base, func(name string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case !entry.IsDir():
+			return nil
+		case name != base && !strings.Contains(rest, "/"):
+			return fs.SkipDir
+		}
+		return f.see(f.folders, name)
+	})
 }
 
 func (f *files) see(of map[string]fs.FileInfo, name string) (err error) {
@@ -145,6 +165,9 @@ func (f *files) unchanged() error {
 			}
 			if !slices.Equal(names, g.names) {
 				return errors.New("other files than before match \"" + g.pattern + "\"")
+			}
+			if err := f.watch(g.pattern); err != nil { // it may have got a folder
+				return err
 			}
 		}
 		f.folders[name] = now
