@@ -71,9 +71,6 @@ var effects = []struct {
 	{"outbox", map[Effect][]string{Refused: {"event"}}},
 }
 
-// armBlocks hold arms of routes: what may stand in them is the same.
-var armBlocks = []string{"route", "when", "else", "on", "fail", "exhausted", "expired", "shadow"}
-
 // Attribute is an attribute of the language with what an edit of it does.
 type Attribute struct {
 	Block  string // "arm" for all blocks that lead somewhere, "check" for all kinds

@@ -66,6 +66,9 @@ gate "rare" {
 }
 `
 
+// armBlocks hold arms of routes: what may stand in them is the same.
+var armBlocks = []string{"route", "when", "else", "on", "fail", "exhausted", "expired", "shadow"}
+
 // offered is what each block may hold, as the language itself asks.
 type offered struct {
 	attributes, blocks map[string]map[string]bool

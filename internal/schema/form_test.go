@@ -28,7 +28,7 @@ func TestFormsAgree(t *testing.T) {
 		}
 		s, err := Compile("s.json", source)
 		if err != nil {
-			t.Skip(err)
+			return // no schema
 		}
 		f := formOf(s.compiled)
 		if f == nil {
@@ -41,7 +41,7 @@ func TestFormsAgree(t *testing.T) {
 		}
 		doc, err := canon.Canonical(nil, raw)
 		if err != nil {
-			t.Skip(err)
+			return // no document
 		}
 		if !f.fits(doc) {
 			return
