@@ -224,9 +224,10 @@ func (e *edited) visitsAreAsPlanned(p *Planned, s *Summary) {
 	store := e.store()
 	defer func() { _ = store.Close() }()
 	executions := map[dag.Digest]bool{}
-	made := map[dag.Digest]bool{}
+	made, maybe := map[dag.Digest]bool{}, map[string]bool{} // what may be made, by its action where that is known, else by its stage
 	for _, v := range p.Visits {
 		made[v.Action] = made[v.Action] || v.State == PlanRun
+		maybe[v.Stage] = maybe[v.Stage] || v.State == PlanMaybe
 	}
 	// Where a second item has the key of a first, a trail found by the key may be
 	// that of either.
@@ -261,7 +262,7 @@ func (e *edited) visitsAreAsPlanned(p *Planned, s *Summary) {
 				continue
 			}
 			now := a.Run == s.RunID
-			if i := onTrail(); now && v.State == PlanReuse && made[v.Action] && i >= 0 {
+			if i := onTrail(); now && v.State == PlanReuse && (made[v.Action] || maybe[v.Stage]) && i >= 0 {
 				now = !members[v.Item].Trail.Visits[i].Facts.Reused // made anew for another item
 			}
 			if now != (v.State == PlanRun) {
