@@ -73,7 +73,7 @@ func TestManPagesAreRoff(t *testing.T) {
 	}
 	groff, err := exec.LookPath("groff")
 	if !ran || err != nil {
-		t.Skip("neither groff nor mandoc is here")
+		t.Skip("no groff here to lay the pages out: apt-get install groff")
 	}
 	cmd := exec.Command(groff, "-man", "-Tascii", "-P-cbou", "-rLL=100n")
 	cmd.Stdin = strings.NewReader(pages["penstock-gc.1"])
