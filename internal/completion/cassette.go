@@ -56,10 +56,12 @@ type Reply struct {
 	Notes        []string       `json:"notes,omitempty"` // of its provider, for the trail
 }
 
-// Usage is in tokens. Input includes CachedInput, Output includes Reasoning.
+// Usage is in tokens. Input includes CachedInput and CacheWrite, Output includes
+// Reasoning.
 type Usage struct {
 	Input       int64 `json:"input,omitzero"`
 	CachedInput int64 `json:"cached_input,omitzero"`
+	CacheWrite  int64 `json:"cache_write,omitzero"`
 	Output      int64 `json:"output,omitzero"`
 	Reasoning   int64 `json:"reasoning,omitzero"`
 }
@@ -346,7 +348,7 @@ func newReply(wire *proto.CompletionReply) Reply {
 		r.Text = text
 	}
 	if u := wire.GetUsage(); u != nil {
-		r.Usage = &Usage{Input: u.GetInput(), CachedInput: u.GetCachedInput(), Output: u.GetOutput(), Reasoning: u.GetReasoning()}
+		r.Usage = &Usage{Input: u.GetInput(), CachedInput: u.GetCachedInput(), CacheWrite: u.GetCacheWrite(), Output: u.GetOutput(), Reasoning: u.GetReasoning()}
 	}
 	return r
 }
@@ -355,7 +357,7 @@ func newReply(wire *proto.CompletionReply) Reply {
 func (r *Reply) wire(origin string) *proto.CompletionReply {
 	out := &proto.CompletionReply{Text: r.text(), FinishReason: r.FinishReason, Refusal: r.Refusal, Model: r.Model, Origin: origin, Notes: slices.Clone(r.Notes)}
 	if u := r.Usage; u != nil {
-		out.Usage = &proto.Usage{Input: u.Input, CachedInput: u.CachedInput, Output: u.Output, Reasoning: u.Reasoning}
+		out.Usage = &proto.Usage{Input: u.Input, CachedInput: u.CachedInput, CacheWrite: u.CacheWrite, Output: u.Output, Reasoning: u.Reasoning}
 	}
 	return out
 }

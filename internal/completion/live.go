@@ -127,6 +127,7 @@ func (s *Service) attempt(ctx context.Context, p *dag.Provider, limits *limiter,
 		c.USD += took.usd
 		c.Usage.Input += used.Input
 		c.Usage.CachedInput += used.CachedInput
+		c.Usage.CacheWrite += used.CacheWrite
 		c.Usage.Output += used.Output
 		c.Usage.Reasoning += used.Reasoning
 	})
@@ -137,7 +138,10 @@ func (s *Service) attempt(ctx context.Context, p *dag.Provider, limits *limiter,
 // negative count, counts as nothing.
 func usageOf(reply *proto.CompletionReply) Usage {
 	u := reply.GetUsage()
-	return Usage{Input: max(0, u.GetInput()), CachedInput: max(0, u.GetCachedInput()), Output: max(0, u.GetOutput()), Reasoning: max(0, u.GetReasoning())}
+	return Usage{
+		Input: max(0, u.GetInput()), CachedInput: max(0, u.GetCachedInput()), CacheWrite: max(0, u.GetCacheWrite()),
+		Output: max(0, u.GetOutput()), Reasoning: max(0, u.GetReasoning()),
+	}
 }
 
 func (s *Service) limiter(p *dag.Provider) *limiter {

@@ -35,7 +35,7 @@ func TestRecord(t *testing.T) {
 	}
 	line := func(text, reply string) string {
 		return `{"key":"` + mustKey(t, userSays(text)).String() + `","request":{"messages":[{"role":"user","text":"` + text + `"}]},"reply":{` + reply +
-			`,"finish_reason":"stop","model":"m-2026","usage":{"input":10,"cached_input":4,"output":5}},"recorded_at":"2026-01-15T10:15:00Z"}` + "\n"
+			`,"finish_reason":"stop","model":"m-2026","usage":{"input":10,"cached_input":4,"cache_write":2,"output":5}},"recorded_at":"2026-01-15T10:15:00Z"}` + "\n"
 	}
 	first := run(Options{}, answers(`{"n":1}`), "b", "a")
 	if diff := cmp.Diff(line("a", `"json":{"n":1}`)+line("b", `"json":{"n":1}`), first); diff != "" {

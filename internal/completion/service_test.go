@@ -71,7 +71,7 @@ func newService(t *testing.T, o Options) (*Service, *fakeTime) {
 
 func answers(text string) Caller {
 	return func(context.Context, *proto.CompletionRequest) (*proto.CompletionReply, error) {
-		return &proto.CompletionReply{Text: text, FinishReason: "stop", Model: "m-2026", RequestId: "r1", Usage: &proto.Usage{Input: 10, CachedInput: 4, Output: 5}}, nil
+		return &proto.CompletionReply{Text: text, FinishReason: "stop", Model: "m-2026", RequestId: "r1", Usage: &proto.Usage{Input: 10, CachedInput: 4, CacheWrite: 2, Output: 5}}, nil
 	}
 }
 
@@ -151,7 +151,7 @@ func TestCachedAnswersAreCanonical(t *testing.T) {
 	s, _ := newService(t, Options{Cache: cache})
 	s.Complete(context.Background(), writer, answers(text), userSays("hi"))
 	for _, got := range cache.m {
-		want := `{"finish_reason":"stop","model":"m-2026","text":"{\"b\":1.0,\"a\":\"\\u00e9\"}","usage":{"cached_input":4,"input":10,"output":5}}`
+		want := `{"finish_reason":"stop","model":"m-2026","text":"{\"b\":1.0,\"a\":\"\\u00e9\"}","usage":{"cache_write":2,"cached_input":4,"input":10,"output":5}}`
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}
