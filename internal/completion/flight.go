@@ -13,6 +13,7 @@ import (
 type flight struct {
 	done    chan struct{}
 	reply   *proto.CompletionReply // once done is closed
+	kept    dag.Completion         // likewise
 	waiting int                    // under Service.mu
 	cancel  context.CancelFunc
 }
@@ -20,7 +21,7 @@ type flight struct {
 // join makes a live call, or waits for one that is under way for an equal
 // request. The call goes on while anybody waits: the one who began it may be
 // cancelled without failing the others.
-func (s *Service) join(ctx context.Context, key dag.Digest, call func(context.Context) *proto.CompletionReply) *proto.CompletionReply {
+func (s *Service) join(ctx context.Context, key dag.Digest, call func(context.Context) (*proto.CompletionReply, dag.Completion)) *proto.CompletionReply {
 	s.mu.Lock()
 	f, under := s.flights[key]
 	if !under {
@@ -28,9 +29,9 @@ func (s *Service) join(ctx context.Context, key dag.Digest, call func(context.Co
 		f = &flight{done: make(chan struct{}), cancel: cancel}
 		s.flights[key] = f
 		go func() {
-			reply := call(shared)
+			reply, kept := call(shared)
 			s.mu.Lock()
-			f.reply = reply
+			f.reply, f.kept = reply, kept
 			s.leave(key, f)
 			s.mu.Unlock()
 			close(f.done)
@@ -47,6 +48,7 @@ func (s *Service) join(ctx context.Context, key dag.Digest, call func(context.Co
 			reply.Origin = OriginCache // paid for once, by the first
 			s.count(func(c *Counters) { c.Cached++ })
 		}
+		s.given(ctx, f.kept, reply.GetOrigin())
 		return reply
 	case <-ctx.Done():
 		s.mu.Lock()

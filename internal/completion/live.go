@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"time"
 
 	pb "google.golang.org/protobuf/proto"
@@ -160,27 +159,4 @@ func interrupted(err error) *proto.CompletionReply {
 		return failure(proto.ProviderError_TIMEOUT, "the deadline passed before the provider answered")
 	}
 	return failure(proto.ProviderError_UNAVAILABLE, "the request was cancelled")
-}
-
-// redact takes a provider's secrets out of a text: some servers repeat the key
-// that they refuse.
-func redact(p *dag.Provider, text string) string {
-	for _, secret := range p.Secrets {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, "(sensitive)")
-		}
-	}
-	return text
-}
-
-// leaks tells whether one of the texts holds one of the provider's secrets.
-func leaks(p *dag.Provider, texts ...string) bool {
-	for _, secret := range p.Secrets {
-		for _, text := range texts {
-			if secret != "" && strings.Contains(text, secret) {
-				return true
-			}
-		}
-	}
-	return false
 }

@@ -109,7 +109,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 		t.Errorf("the error is %q, want %q", got, want)
 	}
 	b, err := os.ReadFile(path)
-	if err != nil || len(b) != 0 {
+	if err != nil || strings.Contains(string(b), "canary") || !strings.Contains(string(b), "your key is (sensitive)") || strings.Count(string(b), "\n") != 1 {
 		t.Errorf("the cassette holds %s (%v)", b, err)
 	}
 	for _, l := range log {
@@ -117,7 +117,7 @@ func TestSecretsAreNotWritten(t *testing.T) {
 			t.Errorf("logged: %s", l)
 		}
 	}
-	if len(log) != 3 || !strings.HasPrefix(log[0], "warn: a completion of provider p was not recorded: it holds a secret") {
+	if len(log) != 2 || !strings.HasPrefix(log[0], "warn: a completion of provider p was not recorded: it holds a secret") {
 		t.Errorf("log is %q", log)
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/plugins/proto"
@@ -28,13 +27,17 @@ const maxSchemas = 1000
 // the connection; what the provider says of itself stands in the reply.
 type Caller func(ctx context.Context, request *proto.CompletionRequest) (*proto.CompletionReply, error)
 
-// Cache keeps answers across runs under a digest of all that they depend on.
-// What it is given is a JSON document in canonical form; the context of a
-// look-up is that of the request. It is called by several goroutines at once; a
-// Put that fails is its own matter, since the answer is given all the same.
+// Cache keeps what came of completions, and answers equal requests across runs:
+// each under keys, digests of all that the answer depends on. It is called by
+// several goroutines at once.
 type Cache interface {
-	Get(ctx context.Context, key dag.Digest) ([]byte, bool)
-	Put(key dag.Digest, answer []byte)
+	// Get gives the Answer that is kept under a key, and what else is kept of it.
+	// The context is that of the request.
+	Get(ctx context.Context, key dag.Digest) ([]byte, dag.Completion, bool)
+	// Keep keeps what came of a request, under no key where it is to answer no other
+	// one, and tells under which digests. What cannot be kept is told as zero: it is
+	// the cache's own matter, since the answer is given all the same.
+	Keep(keys []dag.Digest, kept *Kept) dag.Completion
 }
 
 // ProviderInfo is what the service must know of a provider beyond its block.
@@ -50,9 +53,10 @@ type Options struct {
 	Live   bool   // call the providers although Replay names a cassette
 	Record string // cassette to record answers and pages to; empty: none
 
-	Cache     Cache                   // nil: none
-	Providers map[string]ProviderInfo // by name; one that is missing gets the recipe of its block
-	Withhold  []*dag.Provider         // whose secrets no recorded page may hold
+	Cache     Cache                                 // nil: none
+	Given     func(context.Context, dag.Completion) // hears what is kept of each answer, with the context of the request that got it; nil: nobody listens
+	Providers map[string]ProviderInfo               // by name; one that is missing gets the recipe of its block
+	Withhold  []*dag.Provider                       // whose secrets no recorded page may hold
 	Budget    dag.Budget
 	Retry     dag.Retry        // of live calls; zero fields have defaults: 4 attempts, 500ms, 30s
 	MaxWait   time.Duration    // the longest Retry-After that is waited for; 0: a minute
@@ -100,6 +104,9 @@ func New(o Options) (*Service, error) {
 	}
 	if o.Log == nil {
 		o.Log = func(string, string) {}
+	}
+	if o.Given == nil {
+		o.Given = func(context.Context, dag.Completion) {}
 	}
 	if o.MaxWait == 0 {
 		o.MaxWait = time.Minute
@@ -176,30 +183,31 @@ func (s *Service) Complete(ctx context.Context, p *dag.Provider, caller Caller, 
 		return s.failed(failure(proto.ProviderError_INVALID_REQUEST, err.Error()))
 	}
 	if s.replay != nil {
-		return s.replayed(request)
+		return s.replayed(ctx, p, request)
 	}
 	key, err := s.cacheKey(p, request)
 	if err != nil {
 		return s.failed(failure(proto.ProviderError_INVALID_REQUEST, err.Error()))
 	}
-	if reply, ok := s.cached(ctx, key); ok {
+	if a, kept, ok := s.cached(ctx, key); ok {
 		s.count(func(c *Counters) { c.Cached++ })
-		s.record(p, request, reply)
-		return reply.wire(OriginCache)
+		s.record(p, request, &a.Reply)
+		s.given(ctx, kept, OriginCache)
+		return a.wire(OriginCache)
 	}
 	if caller == nil {
 		return s.failed(failure(proto.ProviderError_UNAVAILABLE, "provider "+p.Name+" was not started, and no cassette is replayed"))
 	}
-	return s.join(ctx, key, func(ctx context.Context) *proto.CompletionReply {
+	return s.join(ctx, key, func(ctx context.Context) (*proto.CompletionReply, dag.Completion) {
 		reply := s.call(ctx, p, caller, wire, request)
 		if reply.GetError() != nil {
-			return reply
+			return reply, dag.Completion{}
 		}
-		kept := newReply(reply)
-		s.keep(key, &kept)
-		s.record(p, request, &kept)
-		reply.Origin = OriginLive
-		return reply
+		redactReply(p, reply)
+		a, kept := s.keep(p, request, reply, []dag.Digest{key})
+		s.record(p, request, &a.Reply)
+		reply.Origin, reply.Raw, reply.WireSchema = OriginLive, nil, nil // a stage gets the same from the cache
+		return reply, kept
 	})
 }
 
@@ -222,14 +230,17 @@ func (s *Service) schemaDigest(schema []byte) (dag.Digest, error) {
 	return digest, nil
 }
 
-func (s *Service) replayed(r *Request) *proto.CompletionReply {
+func (s *Service) replayed(ctx context.Context, p *dag.Provider, r *Request) *proto.CompletionReply {
 	key, err := r.Key()
 	if err != nil {
 		return s.failed(failure(proto.ProviderError_INVALID_REQUEST, err.Error()))
 	}
 	if e, ok := s.replay.Lookup(key); ok {
 		s.count(func(c *Counters) { c.Replayed++ })
-		return e.Reply.wire(OriginCassette)
+		reply := e.Reply.wire(OriginCassette)
+		_, kept := s.keep(p, r, reply, nil) // under no key: a live run is not to be given it
+		s.given(ctx, kept, OriginCassette)
+		return reply
 	}
 	const explainedAtMost = 100 // each costs a comparison with all that is recorded
 	var explain bool
@@ -258,48 +269,20 @@ func (s *Service) cacheKey(p *dag.Provider, r *Request) (dag.Digest, error) {
 	return dag.Sum(append(append([]byte("completion/1\n"), recipe[:]...), b...)), nil
 }
 
-func (s *Service) cached(ctx context.Context, key dag.Digest) (*Reply, bool) {
+func (s *Service) cached(ctx context.Context, key dag.Digest) (*Answer, dag.Completion, bool) {
 	if s.options.Cache == nil {
-		return nil, false
+		return nil, dag.Completion{}, false
 	}
-	b, ok := s.options.Cache.Get(ctx, key)
+	b, kept, ok := s.options.Cache.Get(ctx, key)
 	if !ok {
-		return nil, false
+		return nil, dag.Completion{}, false
 	}
-	var r Reply
-	if err := json.Unmarshal(b, &r, json.RejectUnknownMembers(true)); err != nil || !whole(&r) {
+	a, err := ReadAnswer(b)
+	if err != nil || !whole(&a.Reply) {
 		s.options.Log("warn", "a cached completion cannot be read and is asked for anew: "+key.Short())
-		return nil, false
+		return nil, dag.Completion{}, false
 	}
-	return &r, true
-}
-
-// keep caches an answer that is whole. One that was cut off or refused is
-// asked for anew by the next run: its settings may have changed, or its luck.
-func (s *Service) keep(key dag.Digest, r *Reply) {
-	if s.options.Cache == nil || !whole(r) {
-		return
-	}
-	b, err := r.canonical()
-	if err != nil {
-		s.options.Log("warn", "a completion cannot be cached: "+err.Error())
-		return
-	}
-	s.options.Cache.Put(key, b)
-}
-
-// canonical is the reply in RFC 8785 form, as documents are stored. A document
-// in it would not come back byte for byte, so it stands as text.
-func (r *Reply) canonical() ([]byte, error) {
-	plain := *r
-	plain.Text, plain.JSON = r.text(), nil
-	b, err := json.Marshal(&plain)
-	if err != nil {
-		return nil, err
-	}
-	value := jsontext.Value(b)
-	err = value.Canonicalize()
-	return value, err
+	return a, kept, true
 }
 
 func whole(r *Reply) bool { return r.FinishReason == "stop" && r.Refusal == "" && r.text() != "" }

@@ -16,23 +16,29 @@ import (
 // memory is a Cache in memory.
 type memory struct {
 	mu sync.Mutex
-	m  map[dag.Digest][]byte
+	m  map[dag.Digest][]byte // answers, by their keys
+
+	kept []Kept // all, in the order in which they came
 }
 
-func (c *memory) Get(_ context.Context, key dag.Digest) ([]byte, bool) {
+func (c *memory) Get(_ context.Context, key dag.Digest) ([]byte, dag.Completion, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	b, ok := c.m[key]
-	return b, ok
+	return b, dag.Completion{Answer: dag.Sum(b), Keys: []dag.Digest{key}}, ok
 }
 
-func (c *memory) Put(key dag.Digest, b []byte) {
+func (c *memory) Keep(keys []dag.Digest, kept *Kept) dag.Completion {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.m == nil {
 		c.m = map[dag.Digest][]byte{}
 	}
-	c.m[key] = b
+	for _, key := range keys {
+		c.m[key] = kept.Answer
+	}
+	c.kept = append(c.kept, *kept)
+	return dag.Completion{Request: dag.Sum(kept.Request), Answer: dag.Sum(kept.Answer), Keys: keys}
 }
 
 // fakeTime moves only when the service sleeps.
@@ -151,7 +157,7 @@ func TestCachedAnswersAreCanonical(t *testing.T) {
 	s, _ := newService(t, Options{Cache: cache})
 	s.Complete(context.Background(), writer, answers(text), userSays("hi"))
 	for _, got := range cache.m {
-		want := `{"finish_reason":"stop","model":"m-2026","text":"{\"b\":1.0,\"a\":\"\\u00e9\"}","usage":{"cache_write":2,"cached_input":4,"input":10,"output":5}}`
+		want := `{"asked":"m","finish_reason":"stop","model":"m-2026","request_id":"r1","text":"{\"b\":1.0,\"a\":\"\\u00e9\"}","usage":{"cache_write":2,"cached_input":4,"input":10,"output":5}}`
 		if diff := cmp.Diff(want, string(got)); diff != "" {
 			t.Errorf("(-want +got):\n%s", diff)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/completion"
 	"github.com/penstock-run/penstock/internal/host"
-	"github.com/penstock-run/penstock/internal/staging"
 	"github.com/penstock-run/penstock/plugins/proto"
 )
 
@@ -37,7 +36,7 @@ func (e *engine) openCompletions(planning bool) (*completion.Service, error) {
 		return completion.New(completion.Options{Replay: e.cassette()})
 	}
 	o := completion.Options{
-		Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Log: e.completionLog,
+		Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Given: host.Answered, Log: e.completionLog,
 		// A visit is tried again by its stage's retry, and finds what was answered
 		// in the cache: trying here as well would multiply the two.
 		Retry:     dag.Retry{Attempts: 1},
@@ -134,28 +133,4 @@ func (c *callers) start(ctx context.Context, p *dag.Provider) (completion.Caller
 	}
 	c.made[p] = provider.Complete
 	return provider.Complete, nil
-}
-
-// answers keeps live completions in the store, under all that they depend on.
-type answers struct{ engine *engine }
-
-func (a answers) Get(ctx context.Context, key dag.Digest) ([]byte, bool) {
-	made, ok, err := a.engine.store.Action(key)
-	if err != nil || !ok || !a.engine.mayReuse(ctx, made) {
-		return nil, false
-	}
-	b, err := a.engine.store.Read(made.OutputRef, made.Output)
-	return b, err == nil
-}
-
-func (a answers) Put(key dag.Digest, answer []byte) {
-	doc := dag.NewDoc(answer)
-	ref, err := a.engine.store.Put(doc)
-	if err == nil {
-		err = a.engine.store.PutAction(&staging.Action{Digest: key, Stage: "completion", Output: doc.Digest, OutputRef: ref, Run: a.engine.runID,
-			Facts: dag.Facts{EndedAt: a.engine.Now()}})
-	}
-	if err != nil {
-		a.engine.Report.Warn(fmt.Sprintf("a paid answer could not be kept: %v", err))
-	}
 }

@@ -67,6 +67,7 @@ func (e *engine) record(v *visit, r *host.Result) (made, error) {
 	m := made{Action: &staging.Action{
 		Digest: v.action, Recipe: e.recipes[v.stage.Index].digest, Stage: v.stage.Name, Input: v.input.Digest,
 		Word: r.Word, Failure: r.Failure, Findings: r.Findings, Notes: r.Notes, Facts: r.Facts, Run: e.runID, Sample: v.sample,
+		Completions: r.Completions,
 	}}
 	if r.Failure == nil {
 		m.doc, m.Failure = e.output(v.stage, r, m.Action)
@@ -77,6 +78,9 @@ func (e *engine) record(v *visit, r *host.Result) (made, error) {
 			}
 			m.Output, m.OutputRef = m.doc.Digest, ref
 		}
+	}
+	if err := e.unfit(m.Failure, r.Completions); err != nil {
+		return made{}, err
 	}
 	if m.Failure != nil && m.Failure.Code == dag.EPluginCrash {
 		return m, nil // about one process on one day: not an answer to keep

@@ -49,7 +49,7 @@ func configFields(in []*proto.ConfigField) []dag.ConfigField {
 
 // result turns what a plugin said into a Result.
 func (p *process) result(v *visit, r *proto.Result, now time.Time) Result {
-	out := Result{Visit: r.Visit, Notes: r.Notes, Facts: v.end(now)}
+	out := Result{Visit: r.Visit, Notes: r.Notes, Facts: v.end(now), Completions: v.given}
 	for _, f := range r.Findings {
 		out.Findings = append(out.Findings, dag.PluginFinding{
 			Word: f.Word, Triage: dag.Triage(f.Triage), Figure: f.Figure, Evidence: f.Evidence,

@@ -77,17 +77,18 @@ type Task struct {
 
 // Result ends a Task: with Failure, with Err, or else with Word and Output.
 type Result struct {
-	Visit      uint64
-	Word       string // the outcome as the plugin said it; empty: none said
-	Output     []byte // JSON as the plugin wrote it, not yet checked
-	Failure    *dag.Failure
-	Findings   []dag.PluginFinding
-	Notes      []string
-	Err        *dag.Error    // infrastructure
-	RetryAfter time.Duration // with Err: not before that
-	Crashed    bool          // with Err: the process died under this visit
-	Shared     bool          // with Err: the process was of no more use to any of its visits; alone, another may serve this one
-	Facts      dag.Facts
+	Visit       uint64
+	Word        string // the outcome as the plugin said it; empty: none said
+	Output      []byte // JSON as the plugin wrote it, not yet checked
+	Failure     *dag.Failure
+	Findings    []dag.PluginFinding
+	Notes       []string
+	Err         *dag.Error    // infrastructure
+	RetryAfter  time.Duration // with Err: not before that
+	Crashed     bool          // with Err: the process died under this visit
+	Shared      bool          // with Err: the process was of no more use to any of its visits; alone, another may serve this one
+	Facts       dag.Facts
+	Completions []dag.Completion // what is kept of the answers that it was given, as Answered told
 }
 
 // Host runs the plugins of one pipeline.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/penstock-run/penstock/dag"
 )
 
 // visitKey is where the context of a completion bears its visit.
@@ -32,6 +34,20 @@ func Queued(ctx context.Context) (running func()) {
 func Anew(ctx context.Context) bool {
 	t, ok := ctx.Value(visitKey{}).(timed)
 	return ok && t.v.task.Anew
+}
+
+// Answered notes what is kept of an answer that a visit is given; ctx is as for
+// Queued.
+func Answered(ctx context.Context, c dag.Completion) {
+	t, ok := ctx.Value(visitKey{}).(timed)
+	if !ok {
+		return
+	}
+	t.p.slot.mu.Lock()
+	defer t.p.slot.mu.Unlock()
+	if t.p.inFlight[t.v.task.Visit] == t.v { // else it has ended
+		t.v.given = append(t.v.given, c)
+	}
 }
 
 func (t timed) change(change func(*deadlines, *visit, time.Time)) {

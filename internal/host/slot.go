@@ -38,6 +38,7 @@ type visit struct {
 	task   Task
 	sent   time.Time
 	facts  dag.Facts
+	given  []dag.Completion
 	ctx    context.Context // of its completions; nil until there is one
 	cancel context.CancelFunc
 

@@ -19,6 +19,8 @@ type Action struct {
 	Facts     dag.Facts
 	Run       string // that paid for it
 	Sample    int
+
+	Completions []dag.Completion // that it was given, in the order in which they came
 }
 
 const kindAction = 'a'
@@ -202,7 +204,7 @@ func (a *Action) append(b []byte) []byte {
 	for _, note := range a.Notes {
 		b = putText(b, note)
 	}
-	return putFacts(b, a.Facts)
+	return putCompletions(putFacts(b, a.Facts), a.Completions)
 }
 
 // Bits of what is true of a visit.
@@ -256,6 +258,7 @@ func decodeAction(payload []byte) *Action {
 		}
 	}
 	a.Facts = r.facts()
+	a.Completions = r.completions()
 	if r.short {
 		return nil
 	}

@@ -116,7 +116,7 @@ type collector struct {
 	trails   []gcTrail           // in the order of the log
 	actions  []gcAction          // in the order of the log
 	byAction map[uint64]int32    // key → the latest record of an action
-	refs     []uint64            // of trails, sliced by them
+	refs     []uint64            // of trails and actions, sliced by them
 	recipes  []gcRecipe          // in the order of the log
 	runs     []gcRun             // in the order of the log
 	runAt    map[uint64]int32    // hash of a run's id → its place in runs
@@ -179,6 +179,7 @@ type gcAction struct {
 	samples    bool
 	key, group uint64 // group: of the samples of one visit
 	in, out    uint64 // 0: none
+	from, to   int32  // refs[from:to] is what is kept of its completions
 	run        uint64
 	recipe     dag.Digest
 	when       int64

@@ -243,6 +243,13 @@ func (c *collector) takeActions() error {
 		if a.Failure == nil {
 			g.out = key64(a.Output)
 		}
+		g.from = int32(len(c.refs))
+		for i := range a.Completions {
+			for _, d := range a.Completions[i].Documents() {
+				c.refs = append(c.refs, key64(d))
+			}
+		}
+		g.to = int32(len(c.refs))
 		g.group = key64(a.Recipe) ^ g.in*0x9E3779B97F4A7C15
 		g.when = c.when(a.Run, g.run)
 		if !a.Facts.EndedAt.IsZero() {

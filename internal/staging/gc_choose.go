@@ -216,6 +216,9 @@ func (h *chooser) actionCost(at int32) int64 {
 	if a.out != a.in {
 		cost += h.artifactCost(a.out)
 	}
+	for _, key := range h.refs[a.from:a.to] {
+		cost += h.artifactCost(key)
+	}
 	return cost
 }
 
@@ -259,6 +262,9 @@ func (h *chooser) action(at int32, root bool) {
 	h.bytes += int64(a.size) + dearAction
 	h.artifact(a.in)
 	h.artifact(a.out)
+	for _, key := range h.refs[a.from:a.to] {
+		h.artifact(key)
+	}
 	for _, part := range h.parts[a.recipe] {
 		h.artifact(part)
 	}
