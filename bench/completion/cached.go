@@ -18,21 +18,26 @@ import (
 type store struct{ *staging.Store }
 
 // Get implements completion.Cache.
-func (s store) Get(_ context.Context, key dag.Digest) ([]byte, bool) {
+func (s store) Get(_ context.Context, key dag.Digest) ([]byte, dag.Completion, bool) {
 	made, ok, err := s.Action(key)
 	if err != nil || !ok {
-		return nil, false
+		return nil, dag.Completion{}, false
 	}
 	b, err := s.Read(made.OutputRef, made.Output)
-	return b, err == nil
+	return b, dag.Completion{Answer: made.Output}, err == nil
 }
 
-// Put implements completion.Cache. One that fails shows as a second call.
-func (s store) Put(key dag.Digest, answer []byte) {
-	doc := dag.NewDoc(answer)
-	if ref, err := s.Store.Put(doc); err == nil {
+// Keep implements completion.Cache. One that fails shows as a second call.
+func (s store) Keep(keys []dag.Digest, kept *completion.Kept) dag.Completion {
+	doc := dag.NewDoc(kept.Answer)
+	ref, err := s.Put(doc)
+	if err != nil {
+		return dag.Completion{}
+	}
+	for _, key := range keys {
 		_ = s.PutAction(&staging.Action{Digest: key, Stage: "completion", Output: doc.Digest, OutputRef: ref})
 	}
+	return dag.Completion{Answer: doc.Digest}
 }
 
 // lookUps gives the median of what the service takes for a cached answer, in µs:
