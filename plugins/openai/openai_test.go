@@ -122,6 +122,23 @@ data: {"type":"response.completed","response":{"id":"r-1","model":"m-9","status"
 	}
 }
 
+func TestResponsesThatAreIncomplete(t *testing.T) {
+	for reason, want := range map[string]string{
+		`null`:                           "length: the server left the response incomplete, for the reason \"\"",
+		`{"reason":"steered"}`:           "length: the server left the response incomplete, for the reason \"steered\"",
+		`{"reason":"max_output_tokens"}`: "length: ",
+		`{"reason":"content_filter"}`:    "content_filter: ",
+	} {
+		base, _, _ := serve(t, 200, "application/json", `{"status":"incomplete","incomplete_details":`+reason+`,"output":[{"type":"message","content":[{"type":"output_text","text":"{}"}]}]}`)
+		r := request()
+		r.Sampling = nil
+		reply, err := complete(t, `{"base_url":"`+base+`","dialect":{"api":"responses"}}`, r)
+		if got := reply.GetFinishReason() + ": " + strings.Join(reply.GetNotes(), "; "); err != nil || got != want {
+			t.Errorf("%s: got %s, %v, want %s", reason, got, err, want)
+		}
+	}
+}
+
 func TestConfigureRefuses(t *testing.T) {
 	_, err := Provider().Configure(context.Background(), sdk.ProviderConfig{JSON: []byte(`{"api_key":"k","base_url":"nowhere","temperature":3,"top_p":-1,"max_tokens":0.5}`)})
 	var diags sdk.Diagnostics

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"github.com/penstock-run/penstock/plugins/sdk"
@@ -146,11 +147,14 @@ func wholeResponse(answer *wire.Answer, body []byte) (*sdk.CompletionReply, erro
 			}
 		}
 	}
-	finish, err := responseEnd(r)
+	finish, note, err := responseEnd(r)
 	if err != nil {
 		return nil, err
 	}
 	reply := g.Reply(finish)
+	if note != "" {
+		reply.Notes = append(reply.Notes, note)
+	}
 	reply.Model, reply.RequestId, reply.Refusal = r.Model, r.ID, refusal.String()
 	if wire.Has(r.Usage) {
 		usage, notes := responseUsage(r.Usage)
@@ -159,18 +163,22 @@ func wholeResponse(answer *wire.Answer, body []byte) (*sdk.CompletionReply, erro
 	return reply, nil
 }
 
-func responseEnd(r responseJSON) (string, error) {
+// responseEnd is how a response ended. Whatever left one incomplete, its text is
+// not all of the answer: there are servers that give no reason.
+func responseEnd(r responseJSON) (finish, note string, err error) {
 	switch {
 	case r.Status == "completed":
-		return "stop", nil
-	case r.Status == "incomplete" && r.Incomplete.Reason == "max_output_tokens":
-		return "length", nil
+		return "stop", "", nil
 	case r.Status == "incomplete" && r.Incomplete.Reason == "content_filter":
-		return "content_filter", nil
+		return "content_filter", "", nil
+	case r.Status == "incomplete" && r.Incomplete.Reason == "max_output_tokens":
+		return "length", "", nil
+	case r.Status == "incomplete":
+		return "length", fmt.Sprintf("the server left the response incomplete, for the reason %q", r.Incomplete.Reason), nil
 	case r.Status == "":
-		return "", sdk.Unavailable("the server's answer has no status: it is no response of the responses API")
+		return "", "", sdk.Unavailable("the server's answer has no status: it is no response of the responses API")
 	}
-	return "", sdk.Unavailable("the server left the response %s %s", r.Status, r.Incomplete.Reason)
+	return "", "", sdk.Unavailable("the server left the response %s", r.Status)
 }
 
 func responseUsage(raw json.RawMessage) (*sdk.Usage, []string) {
