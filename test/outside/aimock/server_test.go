@@ -93,7 +93,10 @@ type entry struct {
 	Method, Path string
 	Headers      map[string]string
 	Body         map[string]any
-	Response     struct{ Status int }
+	Response     struct {
+		Status int
+		Chaos  string `json:"chaosAction"`
+	}
 }
 
 // journal is what the mock was asked since the script began. Of keys it keeps
