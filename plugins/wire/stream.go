@@ -65,11 +65,18 @@ func Events(r io.Reader) iter.Seq2[Event, error] {
 }
 
 // Lines reads a body line by line, without the line's end. An empty last line is
-// none.
+// none, and so is one that the reader's error has cut.
 func Lines(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		lines := bufio.NewScanner(r)
+		from := &failing{from: r}
+		lines := bufio.NewScanner(from)
 		lines.Buffer(make([]byte, 0, 16<<10), mostAnswer)
+		lines.Split(func(data []byte, last bool) (int, []byte, error) {
+			if from.failed && bytes.IndexByte(data, '\n') < 0 {
+				return len(data), nil, nil // the end of the body and its cut look alike to a scanner
+			}
+			return bufio.ScanLines(data, last)
+		})
 		for lines.Scan() {
 			if !yield(lines.Bytes(), nil) {
 				return
@@ -83,4 +90,16 @@ func Lines(r io.Reader) iter.Seq2[[]byte, error] {
 			yield(nil, err)
 		}
 	}
+}
+
+// failing remembers that reading has failed.
+type failing struct {
+	from   io.Reader
+	failed bool
+}
+
+func (f *failing) Read(p []byte) (int, error) {
+	n, err := f.from.Read(p)
+	f.failed = f.failed || err != nil && err != io.EOF
+	return n, err
 }

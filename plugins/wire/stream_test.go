@@ -2,6 +2,7 @@ package wire
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -40,6 +41,25 @@ func TestEvents(t *testing.T) {
 	for _, err := range Events(iotest.ErrReader(broken)) {
 		if !errors.Is(err, broken) {
 			t.Errorf("got %v", err)
+		}
+	}
+}
+
+func TestALineThatIsCut(t *testing.T) {
+	broken := errors.New("broken")
+	for body, want := range map[string]string{"one\ntwo\nthr": "one;two;", "one\n": "one;", "one": "", "": ""} {
+		var got strings.Builder
+		for line, err := range Lines(io.MultiReader(strings.NewReader(body), iotest.ErrReader(broken))) {
+			if err == nil {
+				got.Write(append(line, ';'))
+			} else if !errors.Is(err, broken) {
+				t.Errorf("%q: %v", body, err)
+			} else {
+				got.WriteString("broken")
+			}
+		}
+		if got.String() != want+"broken" {
+			t.Errorf("%q: got %q, want %q and the error", body, got.String(), want)
 		}
 	}
 }
