@@ -112,8 +112,9 @@ type PluginInfo struct {
 	// stage's configuration; nil: the plugin does not say.
 	CallsPerVisit func(config []byte) int `json:"-"`
 	// CheckConfig finds what the plugin will not take of a stage's configuration
-	// without a start; nil: only its process can tell.
-	CheckConfig func(config []byte) []ConfigProblem `json:"-"`
+	// without a start, by that and the schema of the stage's output (empty: none);
+	// nil: only its process can tell.
+	CheckConfig func(config, outputSchema []byte) []ConfigProblem `json:"-"`
 	// Asks tells which of "seed", "temperature", "top_p" and "stop" a stage's
 	// configuration asks of its model; nil: the plugin does not say.
 	Asks func(config []byte) []string `json:"-"`

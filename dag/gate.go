@@ -161,8 +161,9 @@ var checkKinds = []CheckInfo{
 		{Name: "urls", Type: "addresses", Required: true}, {Name: "min", Type: "number", Constant: true, Default: "2"}}},
 	{Kind: "score", Phase: Static, Holds: "a number in [0,1] against the bands", Args: []CheckArg{
 		{Name: "value", Type: "number", Required: true}, {Name: "quarantine", Type: "number", Constant: true}, {Name: "review", Type: "number", Constant: true}}},
-	{Kind: "votes", Phase: Static, Holds: "enough of the verdicts agree", Args: []CheckArg{
-		{Name: "verdicts", Type: "texts", Required: true}, {Name: "of", Type: "number", Constant: true}, {Name: "agree", Type: "number", Constant: true}}},
+	{Kind: "votes", Phase: Static, Supported: true, Holds: "`of` verdicts, of which at least `agree` are `verdict`", Args: []CheckArg{
+		{Name: "verdicts", Type: "texts", Required: true}, {Name: "verdict", Type: "text", Constant: true, Default: `"accept"`},
+		{Name: "of", Type: "number", Constant: true, Default: "any"}, {Name: "agree", Type: "number", Constant: true, Default: "more than half"}}},
 	{Kind: "live", Phase: Network, Supported: true, Holds: "every URL answers its live check", Args: []CheckArg{
 		{Name: "urls", Type: "addresses", Required: true}, {Name: "timeout", Type: "duration", Constant: true, Default: "20s"}, {Name: "blocked", Type: "word", Constant: true, Default: `"dead"`},
 		{Name: "canary", Type: "text", Constant: true, Doc: "an address that answers whenever this side is well"}}},

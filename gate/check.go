@@ -126,6 +126,7 @@ func makers() map[dag.CheckKind]func(*dag.Check) (checker, error) {
 		"live":        newLiveCheck,
 		"quoted":      newQuotedCheck,
 		"unique":      newUniqueCheck,
+		"votes":       newVotesCheck,
 		"novel":       newNovelCheck,
 	}
 }

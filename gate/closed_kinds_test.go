@@ -62,6 +62,7 @@ func samples(t testing.TB) map[dag.CheckKind]sample {
 		"live":        {check: &dag.Check{}, item: `{"urls":["https://www.nps.gov/a","https://www.nasa.gov/b"]}`},
 		"quoted":      {check: &dag.Check{}, item: `{"sources":` + sampleSources + `}`},
 		"unique":      {check: &dag.Check{}, item: `{"keys":["a","b"]}`},
+		"votes":       {check: &dag.Check{Args: map[string]dag.Expr{"of": val(3), "agree": val(2), "verdict": val("keep")}}, item: `{"verdicts":["keep","drop","keep"]}`},
 		"novel":       {check: &dag.Check{Args: map[string]dag.Expr{"max_similarity": val(0.85)}}, item: `{"text":"Who took the town of Izmir?","within":"history"}`},
 	}
 }

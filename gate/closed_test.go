@@ -155,8 +155,8 @@ func TestOpenRefuses(t *testing.T) {
 		want   string
 	}{
 		{"a kind that is not run yet", func(g *dag.Gate) {
-			g.Checks = []*dag.Check{{Kind: "votes", Code: "R"}}
-		}, `open the gate: check "votes": it is not supported yet`},
+			g.Checks = []*dag.Check{{Kind: "score", Code: "R"}}
+		}, `open the gate: check "score": it is not supported yet`},
 		{"an unknown kind", func(g *dag.Gate) { g.Checks = []*dag.Check{{Kind: "nice", Code: "R"}} }, `open the gate: check "nice": there is no such kind`},
 		{"a check without a code", func(g *dag.Gate) { g.Checks[0].Code = "" }, `open the gate: check "unique": it has no code`},
 		{"a check that accepts", func(g *dag.Gate) { g.Checks[0].Triage = dag.Accept }, `open the gate: check "unique": its triage is "accept"; a check that fails cannot accept`},

@@ -45,6 +45,7 @@ var proofs = map[string]string{
 	"4.11": "TestLive TestLiveURLs TestCanary",
 	"4.12": "TestQuoted TestFindQuote",
 	"4.13": "TestNovel TestNovelIsNotBesideUnique TestNearest TestAsByComparingWithAll TestScopes",
+	"4.14": "TestVotes TestVotesLeaveTheirSpread TestVotesThatCannotBe",
 
 	"5.1": "TestAcceptKey TestPagesBelongToTheAcceptKey",
 	"5.2": "TestKnownVerdicts",

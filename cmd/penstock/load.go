@@ -175,7 +175,9 @@ func (a *asker) describe(p *dag.Plugin) (*dag.PluginInfo, error) {
 		if !ok {
 			return nil, errors.New(nearest(name, bundled.Names(), "no plugin %q is bundled with Penstock", name))
 		}
-		info.CheckConfig = func(config []byte) []dag.ConfigProblem { return bundled.CheckConfig(name, a.dir, config) }
+		info.CheckConfig = func(config, schema []byte) []dag.ConfigProblem {
+			return bundled.CheckConfig(name, a.dir, config, schema)
+		}
 		return info, nil
 	}
 	info, key, err := a.recall(p)

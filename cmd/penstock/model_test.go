@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -23,10 +24,18 @@ type models struct {
 // script, and answers as builtin/echo would: model [STATUS...]. $MODEL is its
 // address. The first requests are refused with the statuses, in that order, each
 // with the header "Retry-After: 0"; 0 stands for an answer, "cut" for one that is
-// broken off, "quota" for an account that is used up.
+// broken off, "quota" for an account that is used up. With -lines it answers with the
+// lines of a file, one a request, the last for ever.
 func (all *models) model(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
-		ts.Fatalf("usage: model [STATUS...]")
+		ts.Fatalf("usage: model [STATUS...], or model -lines FILE")
+	}
+	if len(args) == 2 && args[0] == "-lines" {
+		lines := strings.Split(strings.TrimSpace(ts.ReadFile(args[1])), "\n")
+		all.keep(ts, wiretest.ServeFunc(scriptTest{ts}, func(n int, _ wiretest.Request) wiretest.Step {
+			return wiretest.Step{Text: lines[min(n, len(lines)-1)], Model: "lines-2026", Usage: &wiretest.Usage{Input: 100, Output: 10}}
+		}))
+		return
 	}
 	answer, err := echo.Provider().Configure(context.Background(), sdk.ProviderConfig{Model: "echo"})
 	ts.Check(err)
@@ -50,6 +59,11 @@ func (all *models) model(ts *testscript.TestScript, neg bool, args []string) {
 		}
 		return wiretest.Step{Text: reply.Text, Model: "echo-2026", Usage: &wiretest.Usage{Input: 100, Output: 10}}
 	})
+	all.keep(ts, s)
+}
+
+// keep makes a server the one that the script asks.
+func (all *models) keep(ts *testscript.TestScript, s *wiretest.Server) {
 	ts.Setenv("MODEL", s.URL)
 	all.mu.Lock()
 	defer all.mu.Unlock()

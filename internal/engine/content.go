@@ -32,6 +32,9 @@ func content(dir string, s *dag.Stage) ([]dag.Part, *files, error) {
 		if err == nil && config[field.Name] != nil {
 			err = json.Unmarshal(config[field.Name], &patterns)
 		}
+		if err == nil && config[field.Name] == nil {
+			continue // a plugin that has got such an attribute does again nothing that it has done without
+		}
 		var sum dag.Digest
 		if err == nil {
 			if seen == nil {

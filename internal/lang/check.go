@@ -184,6 +184,10 @@ func (l *loader) checkRules(c *dag.Check, b *body) {
 		if !b.has("min") && !b.has("max") && b.ok {
 			b.fail(b.at, missingAttribute, "Without `min` and `max` every text passes. Write at least one:\n    max = 60")
 		}
+	case "votes":
+		if of, agree := b.count("of", 1, 0), b.count("agree", 1, 0); of > 0 && agree > of {
+			b.fail(b.attrs["agree"].SrcRange, numberOutOfRange, fmt.Sprintf("Of %d votes %d cannot agree: no candidate would pass.", of, agree))
+		}
 	case "novel":
 		b.similarity()
 	case "live":

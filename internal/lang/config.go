@@ -99,7 +99,11 @@ func (l *loader) checkConfig(s *dag.Stage, b *body) {
 	if s.Info.CheckConfig == nil || s.Config.IsNull() {
 		return // what could not be decoded is complained of already
 	}
-	for _, problem := range s.Info.CheckConfig(s.Config.Bytes) {
+	var schema []byte
+	if s.Schema != nil {
+		schema = s.Schema.Source().Bytes
+	}
+	for _, problem := range s.Info.CheckConfig(s.Config.Bytes, schema) {
 		at := places[""]
 		if len(problem.Path) > 0 {
 			if named, ok := places[problem.Path[0]]; ok {

@@ -59,7 +59,7 @@ var described = map[string]*dag.PluginInfo{
 			{Name: "depth", Type: "number"},
 			{Name: "limits", Block: []dag.ConfigField{{Name: "memory", Type: "number"}}},
 		},
-		CheckConfig: func(config []byte) []dag.ConfigProblem {
+		CheckConfig: func(config, _ []byte) []dag.ConfigProblem {
 			if string(config) == `{"depth":1}` {
 				return nil
 			}

@@ -41,6 +41,9 @@ func (l *loader) loadStage(s *dag.Stage, block *hclsyntax.Block) {
 	b := l.open(block, stageShape)
 	b.inherited = b.lets(nil)
 	l.stageOutcomes(s, b)
+	if output := b.block("output"); output != nil {
+		s.Schema = l.open(output, shape{need: []string{"schema"}}).schema("schema")
+	}
 	switch b.together("plugin", "decide") {
 	case "plugin":
 		l.stagePlugin(s, b)
@@ -50,9 +53,6 @@ func (l *loader) loadStage(s *dag.Stage, block *hclsyntax.Block) {
 		if b.ok {
 			b.fail(b.at, missingAttribute, "A stage is a plugin or pure rules. Write\n    plugin = plugin.x\nor a block\n    decide { … }")
 		}
-	}
-	if output := b.block("output"); output != nil {
-		s.Schema = l.open(output, shape{need: []string{"schema"}}).schema("schema")
 	}
 	s.Code = b.code("code")
 	before, after := place{kind: atStage, stage: s}, place{kind: atOutput, stage: s}

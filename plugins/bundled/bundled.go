@@ -76,14 +76,15 @@ func modelOf(p sdk.Provider) func(string, []byte) dag.Model {
 }
 
 // CheckConfig tells what a bundled stage will not take of a configuration, in a
-// pipeline that lies in directory. Nothing is started: its Configure is called
+// pipeline that lies in directory; outputSchema is that of the stage's output, empty
+// where it has none. Nothing is started: its Configure is called
 // here, and what it made is let go.
-func CheckConfig(name, directory string, config []byte) []dag.ConfigProblem {
+func CheckConfig(name, directory string, config, outputSchema []byte) []dag.ConfigProblem {
 	p := plugins[name]
 	if p.stage == nil {
 		return nil // a provider's needs its secrets, which a replay does without
 	}
-	given := sdk.Config{JSON: config, Directory: directory}
+	given := sdk.Config{JSON: config, OutputSchema: outputSchema, Directory: directory}
 	_, err := p.stage().Configure(context.Background(), given)
 	var said sdk.Diagnostics
 	switch {

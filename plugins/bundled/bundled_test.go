@@ -262,7 +262,7 @@ func TestCheckConfig(t *testing.T) {
 			{Path: []string{"command"}, Summary: "The program cannot be run", Detail: "./no.sh: no such file or directory."}}},
 		{"openai", `{"base_url":"no address"}`, nil},
 	} {
-		got := CheckConfig(test.name, dir, []byte(test.config))
+		got := CheckConfig(test.name, dir, []byte(test.config), nil)
 		if len(got) == 1 && len(got[0].Path) == 0 {
 			got[0].Detail = "" // the words of the JSON package
 		}

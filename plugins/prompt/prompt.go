@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/penstock-run/penstock/internal/schema"
 	"github.com/penstock-run/penstock/plugins/sdk"
@@ -28,6 +32,8 @@ func Stage() sdk.Stage {
 			Config: []sdk.Field{
 				{Name: "template", Type: "string", Required: true, Doc: "The prompt, a template that is filled with the visit's input; from a file with `file(\"prompts/card.md\")`."},
 				{Name: "system", Type: "string", Doc: "The system text, a template too."},
+				{Name: "data", Type: "bool", Doc: "Whether the input goes as data: as one JSON document in a frame behind the template, which then reads nothing of it, with fixed words in the system text that it is no instruction. To be preferred wherever an input holds what somebody else wrote."},
+				{Name: "examples", Type: "list(string)", Content: true, Doc: "Globs, relative to the pipeline's directory, of files with examples, `{\"input\": …, \"output\": …}` a line (.jsonl) or in an array (.json). Each is sent as a turn of the user and one of the model, before the item's own."},
 				{Name: "temperature", Type: "number", Doc: "Sampling temperature; left to the provider if absent."},
 				{Name: "top_p", Type: "number", Doc: "Nucleus sampling, from 0 to 1; left to the provider if absent."},
 				{Name: "seed", Type: "number", Doc: "Seed for providers that take one, a whole number."},
@@ -80,6 +86,8 @@ func Asks(raw []byte) []string {
 type config struct {
 	Template    string   `json:"template"`
 	System      *string  `json:"system"`
+	Data        *bool    `json:"data"`
+	Examples    []string `json:"examples"`
 	Temperature *float64 `json:"temperature"`
 	TopP        *float64 `json:"top_p"`
 	Seed        *float64 `json:"seed"`
@@ -91,6 +99,8 @@ type config struct {
 // asker runs the visits of one stage.
 type asker struct {
 	template, system *Template // system may be nil
+	data             bool
+	examples         []*sdk.Message // turns of the user and the model, before the item's own
 	sampling         *sdk.Sampling
 	reasks           int
 	schema           *schema.Schema // nil: any JSON
@@ -102,7 +112,7 @@ func configure(c sdk.Config) (*asker, error) {
 	if err := c.Into(&conf); err != nil {
 		return nil, err
 	}
-	a := &asker{source: c.OutputSchema, reasks: defaultReasks}
+	a := &asker{source: c.OutputSchema, reasks: defaultReasks, data: conf.Data != nil && *conf.Data}
 	var diags sdk.Diagnostics
 	complain := func(attribute, summary, detail string) {
 		diags = append(diags, sdk.Diagnostic{Summary: summary, Detail: detail, Path: []string{attribute}})
@@ -148,24 +158,57 @@ func configure(c sdk.Config) (*asker, error) {
 			diags = append(diags, sdk.Diagnostic{Summary: "The output schema cannot be used", Detail: err.Error()})
 		}
 	}
+	if a.data {
+		if why := a.template.readsInput(); why != nil {
+			complain("template", "The template reads what goes as data", why.Error())
+		}
+		if why := a.system.readsInput(); why != nil {
+			complain("system", "The template reads what goes as data", why.Error())
+		}
+	}
+	if len(diags) == 0 && conf.Examples != nil {
+		if a.examples, err = a.fewShot(os.DirFS(c.Directory), conf.Examples); err != nil {
+			complain("examples", "The examples cannot be used", err.Error())
+		}
+	}
 	if len(diags) > 0 {
 		return nil, diags
 	}
 	return a, nil
 }
 
+// fewShot are the turns of the examples that files hold.
+func (a *asker) fewShot(fsys fs.FS, patterns []string) ([]*sdk.Message, error) {
+	examples, err := readExamples(fsys, patterns, a.schema)
+	if err != nil {
+		return nil, err
+	}
+	var turns []*sdk.Message
+	for _, e := range examples {
+		turn, err := a.turn(e.input, len(turns) == 0)
+		var unfit *sdk.Failure
+		if errors.As(err, &unfit) {
+			return nil, fmt.Errorf("%s: its input does not fill the template: %s", e.at, unfit.Message)
+		} else if err != nil {
+			return nil, err
+		}
+		turns = append(turns, turn, says("assistant", string(e.output)))
+	}
+	return turns, nil
+}
+
 // complete is how a visit asks the host.
 type complete func(ctx context.Context, request *sdk.CompletionRequest) (*sdk.CompletionReply, error)
 
-// ask runs one visit: the prompt, and after each misfit the prompt, the latest
-// answer and what is wrong with it. Not the whole conversation: its cost would
+// ask runs one visit: the prompt (with its examples), and after each misfit the
+// prompt, the latest answer and what is wrong with it. Not the whole conversation: its cost would
 // grow with the square of the re-asks.
 func (a *asker) ask(ctx context.Context, input []byte, sample int, complete complete) (sdk.Result, error) {
 	request, err := a.request(input, sample)
 	if err != nil {
 		return sdk.Result{}, err
 	}
-	original := request.Messages[0]
+	original := request.Messages
 	var notes []string
 	for asked := 0; ; asked++ {
 		reply, err := complete(ctx, request)
@@ -187,22 +230,45 @@ func (a *asker) ask(ctx context.Context, input []byte, sample int, complete comp
 			return sdk.Result{}, &sdk.Failure{Code: got.misfit.code, Message: after(got.misfit.text, asked)}
 		}
 		notes = append(notes, fmt.Sprintf("asked again (%d of %d): %s", asked+1, a.reasks, got.misfit.text))
-		request.Messages = []*sdk.Message{original, says("assistant", shown(reply)), says("user", reask(got.misfit.text))}
+		again := reask
+		if a.data {
+			again = reaskFramed
+		}
+		request.Messages = append(slices.Clip(original), says("assistant", shown(reply)), says("user", again(got.misfit.text)))
 	}
 }
 
 func (a *asker) request(input []byte, sample int) (*sdk.CompletionRequest, error) {
-	text, err := render(a.template, "the template", input)
+	turn, err := a.turn(input, len(a.examples) == 0)
 	if err != nil {
 		return nil, err
 	}
-	request := &sdk.CompletionRequest{Messages: []*sdk.Message{says("user", text)}, Schema: a.source, Sampling: a.sampling, Sample: uint32(sample)}
+	request := &sdk.CompletionRequest{Messages: append(slices.Clip(a.examples), turn), Schema: a.source, Sampling: a.sampling, Sample: uint32(sample)}
 	if a.system != nil {
 		if request.System, err = render(a.system, "the system template", input); err != nil {
 			return nil, err
 		}
 	}
+	if a.data {
+		request.System = strings.TrimLeft(request.System+"\n\n"+dataRule, "\n")
+	}
 	return request, nil
+}
+
+// turn is the user's turn about one input. Where the input goes as data, the
+// template is the same in all turns, and stands in the first alone.
+func (a *asker) turn(input []byte, first bool) (*sdk.Message, error) {
+	if a.data && !first {
+		return asks("", input), nil
+	}
+	text, err := render(a.template, "the template", input)
+	switch {
+	case err != nil:
+		return nil, err
+	case a.data:
+		return asks(text, input), nil
+	}
+	return says("user", text), nil
 }
 
 func render(t *Template, name string, input []byte) (string, error) {

@@ -198,12 +198,27 @@ func TestCallsPerVisit(t *testing.T) {
 // The requests that fixed inputs give, and what fixed answers come to, may
 // change only together with Behaviour: recordings and caches hang on them.
 func TestBehaviour(t *testing.T) {
-	var out strings.Builder
-	for _, config := range []string{
+	golden(t, Behaviour, behaviour(t,
 		`{"template":"Card on {{ .cat }}: {{ json . }}\n{{ pretty .tags }}{{ range .tags }}\n- {{ . }}{{ end }}"}`,
 		`{"template":"x","system":"S {{ .n }} {{ .score }}","temperature":0,"top_p":0.25,"seed":7,"max_tokens":100,"stop":["END"],"reasks":3}`,
-	} {
-		a := mustConfigure(t, config, cardSchema)
+	))
+}
+
+// So may those of a stage that sends data, or examples.
+func TestBehaviourOfData(t *testing.T) {
+	golden(t, Behaviour+"-data", behaviour(t,
+		`{"template":"Write a card.\n","data":true}`,
+		`{"template":"Write a card.","system":"You are brief.","data":true,"examples":["few/a.jsonl"]}`,
+		`{"template":"Card on {{ .cat }}.","examples":["few/a.jsonl"]}`,
+	))
+}
+
+// behaviour is what fixed configurations ask, and take, of a fixed model.
+func behaviour(t *testing.T, configs ...string) string {
+	t.Helper()
+	var out strings.Builder
+	for _, config := range configs {
+		a := mustConfigureIn(t, fewShotFiles, config, cardSchema)
 		m := &model{texts: []string{"Who?", `{"q":"W"}`, "Here:\n```json\n{ \"q\" : \"Who?\" }\n```"}}
 		result, err := a.ask(context.Background(), []byte(`{"cat":"music","n":3,"score":0.5,"tags":["a","<b>"]}`), 1, m.complete)
 		if err != nil {
@@ -226,7 +241,7 @@ func TestBehaviour(t *testing.T) {
 		}
 		out.WriteString(string(result.Output.([]byte)) + " " + string(notes) + "\n")
 	}
-	golden(t, Behaviour, out.String())
+	return out.String()
 }
 
 // golden compares with what was kept for this behaviour. A behaviour that is

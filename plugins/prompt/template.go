@@ -25,6 +25,7 @@ const (
 type Template struct {
 	source string
 	tmpl   *template.Template
+	reads  *parse.Pos // where it first reads its document; nil: nowhere
 }
 
 // TemplateError says where in a template something is wrong, and what.
@@ -64,13 +65,22 @@ func CompileTemplate(source string) (*Template, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	t := &Template{source: source}
+	t := &Template{source: source, reads: r.reads}
 	tmpl, err := template.New(name).Funcs(t.functions()).AddParseTree(name, tree)
 	if err != nil {
 		return nil, &TemplateError{Line: 1, Reason: err.Error()}
 	}
 	t.tmpl = tmpl
 	return t, nil
+}
+
+// readsInput complains of a template that reads its document; nil for one that is
+// the same text for all documents, and for no template.
+func (t *Template) readsInput() error {
+	if t == nil || t.reads == nil {
+		return nil
+	}
+	return errorAt(t.source, int(*t.reads), "with data = true the input stands in its own document behind the template, and no part of it in the template or the system text; name it in words (\"the card\", \"its field q\") instead, or set data = false")
 }
 
 var parsePrefix = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^template: template:(\d+): `) })
@@ -159,7 +169,14 @@ func errorAt(source string, offset int, format string, args ...any) *TemplateErr
 // missing and know no nearest name.
 type rewriter struct {
 	source string
-	err    error // the first
+	err    error      // the first
+	reads  *parse.Pos // of the document, the first
+}
+
+func (r *rewriter) read(at parse.Pos) {
+	if r.reads == nil {
+		r.reads = &at
+	}
 }
 
 func (r *rewriter) fail(at parse.Pos, format string, args ...any) {
@@ -256,8 +273,17 @@ func (r *rewriter) argument(n parse.Node, first bool) parse.Node {
 		if len(n.Ident) > 1 { // the parser gives such a node the place of its second name
 			start -= parse.Pos(1 + len(n.Ident[0]))
 		}
+		r.read(start)
 		return lookUp(start, &parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}, "", n.Ident)
+	case *parse.DotNode:
+		r.read(n.Pos)
 	case *parse.VariableNode:
+		if start := n.Pos; n.Ident[0] == "$" {
+			if len(n.Ident) > 1 { // it has the place of its second name
+				start--
+			}
+			r.read(start)
+		}
 		if len(n.Ident) > 1 {
 			return lookUp(n.Pos, &parse.VariableNode{NodeType: parse.NodeVariable, Pos: n.Pos, Ident: n.Ident[:1]}, n.Ident[0], n.Ident[1:])
 		}
