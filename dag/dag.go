@@ -8,6 +8,7 @@ type Pipeline struct {
 	Description string
 	Requires    string // version constraint on Penstock, as written
 	Replay      string // cassette to answer from; empty: none
+	Prices      string // file of prices over the built-in ones; empty: none
 	Budget      Budget
 	Pos         Pos
 }
@@ -155,14 +156,17 @@ type ConfigField struct {
 
 // Provider is a configured LLM provider plugin.
 type Provider struct {
-	Name      string
-	Plugin    *Plugin
-	Model     string
-	Config    Doc // resolved; sensitive values are absent here and stand in Secrets
-	Secrets   map[string]string
-	Limits    Limits
-	Price     *Price // nil: unknown
-	Replaying bool   // no live call is possible, so missing secrets are no error
+	Name    string
+	Plugin  *Plugin
+	Model   string
+	Config  Doc // resolved; sensitive values are absent here and stand in Secrets
+	Secrets map[string]string
+	Limits  Limits
+	Price   *Price // nil: unknown
+	// Longest is how many tokens an answer of the model has at most, where its stage
+	// does not say; 0: nobody knows.
+	Longest   int
+	Replaying bool // no live call is possible, so missing secrets are no error
 	Pos       Pos
 }
 
@@ -171,13 +175,6 @@ type Limits struct {
 	RequestsPerMinute int
 	TokensPerMinute   int
 	Concurrency       int
-}
-
-// Price is in US dollars for a million tokens.
-type Price struct {
-	Input       float64 `json:"input,case:ignore"`        // of tokens that are read
-	CachedInput float64 `json:"cached_input,case:ignore"` // of those of them that the server had kept
-	Output      float64 `json:"output,case:ignore"`       // of tokens that are written
 }
 
 // Source is where items come from.

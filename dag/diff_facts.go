@@ -174,6 +174,7 @@ func pipelineFacts(p *Pipeline) []fact {
 	l.text("description", p.Description)
 	l.text("requires", p.Requires)
 	l.text("replay", p.Replay)
+	l.text("prices", p.Prices)
 	l.count("budget.calls", p.Budget.Calls)
 	l.count("budget.tokens", p.Budget.Tokens)
 	l.amount("budget.usd", p.Budget.USD)

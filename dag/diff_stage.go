@@ -67,11 +67,11 @@ func (d *differ) providerFacts(p *Provider) []fact {
 	l.count("limits.requests_per_minute", p.Limits.RequestsPerMinute)
 	l.count("limits.tokens_per_minute", p.Limits.TokensPerMinute)
 	l.count("limits.concurrency", p.Limits.Concurrency)
-	if p.Price != nil {
+	if p.Price != nil && p.Price.From == OwnPrice { // else nobody wrote it here
 		for _, price := range []struct {
 			name string
 			usd  float64
-		}{{"input", p.Price.Input}, {"cached_input", p.Price.CachedInput}, {"output", p.Price.Output}} {
+		}{{"input", p.Price.Input}, {"cached_input", p.Price.CachedInput}, {"cache_write", p.Price.CacheWrite}, {"output", p.Price.Output}} {
 			l.word("price."+price.name, strconv.FormatFloat(price.usd, 'g', -1, 64))
 		}
 	}

@@ -8,8 +8,9 @@ import (
 	"time"
 )
 
-// trailVersion is the first byte of a packed trail. Old versions stay readable.
-const trailVersion = 1
+// trailVersion is the first byte of a packed trail. Old versions stay readable: 1
+// does not tell what visits cost.
+const trailVersion = 2
 
 // AppendTrail packs a trail behind dst, for a store that keeps one for each
 // item. A text or a digest that occurs again is a back reference, numbers are
@@ -52,8 +53,8 @@ func AppendTrail(dst []byte, t *Trail) []byte {
 // never a panic and never more memory than its size warrants.
 func DecodeTrail(b []byte) (*Trail, error) {
 	u := &unpacker{b: b}
-	if v := u.byte(); u.err == nil && v != trailVersion {
-		return nil, fmt.Errorf("a packed trail has version %d, this program reads version %d", v, trailVersion)
+	if u.version = u.byte(); u.err == nil && (u.version < 1 || u.version > trailVersion) {
+		return nil, fmt.Errorf("a packed trail has version %d, this program reads versions up to %d", u.version, trailVersion)
 	}
 	t := &Trail{Item: u.text(), Parent: u.text(), Origin: u.digest(), First: u.digest()}
 	t.Visits = make([]Visit, u.count(minVisit))
@@ -213,7 +214,21 @@ func (p *packer) visit(v *Visit) {
 		for _, n := range [...]int{facts.Calls, facts.Input, facts.Cached, facts.OutTokens} {
 			p.count(n)
 		}
+		p.bill(&facts.Paid)
 	}
+}
+
+// bill is one byte for a visit that nobody was paid for.
+func (p *packer) bill(b *Bill) {
+	p.count(b.Attempts)
+	if b.Attempts == 0 {
+		return
+	}
+	for _, n := range [...]int{b.Input, b.Cached, b.Written, b.Output, b.Estimated, b.Unpriced} {
+		p.count(n)
+	}
+	p.b = binary.LittleEndian.AppendUint64(p.b, math.Float64bits(b.USD))
+	p.text(b.Price)
 }
 
 func (p *packer) decision(d *Decision) {
@@ -288,6 +303,7 @@ func (p *packer) time(t time.Time) {
 // unpacker reads a trail. After the first error it gives zero values.
 type unpacker struct {
 	b       []byte
+	version byte
 	texts   []string
 	digests []Digest
 	err     error
@@ -402,8 +418,25 @@ func (u *unpacker) visit(v *Visit) {
 	}
 	if has&hasFacts != 0 {
 		v.Facts = Facts{Model: u.text(), StartedAt: u.time(), EndedAt: u.time(), Calls: u.number(), Input: u.number(), Cached: u.number(), OutTokens: u.number()}
+		if u.version > 1 {
+			v.Facts.Paid = u.bill()
+		}
 	}
 	v.Facts.Reused, v.Facts.Recorded, v.Facts.Unpaid = has&hasReused != 0, has&hasRecorded != 0, has&hasUnpaid != 0
+}
+
+func (u *unpacker) bill() (b Bill) {
+	if b.Attempts = u.number(); b.Attempts == 0 {
+		return b
+	}
+	for _, n := range [...]*int{&b.Input, &b.Cached, &b.Written, &b.Output, &b.Estimated, &b.Unpriced} {
+		*n = u.number()
+	}
+	if usd := u.take(8); len(usd) == 8 {
+		b.USD = math.Float64frombits(binary.LittleEndian.Uint64(usd))
+	}
+	b.Price = u.text()
+	return b
 }
 
 func (u *unpacker) decision(d *Decision) {

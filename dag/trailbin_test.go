@@ -23,7 +23,8 @@ func fullTrail() *Trail {
 		Visits: []Visit{
 			{Stage: "s", Pass: 1, Input: d("first"), Output: d("out"), Item: d("out"), Action: d("action"), Outcome: "ok", Findings: findings,
 				Rule: "else", Seen: []Seen{{"item", []byte(`{"a":1}`)}},
-				Facts: Facts{Model: "m", StartedAt: at, EndedAt: at.Add(time.Second), Reused: true, Unpaid: true, Calls: 1, Input: 2, Cached: 3, OutTokens: 4}},
+				Facts: Facts{Model: "m", StartedAt: at, EndedAt: at.Add(time.Second), Reused: true, Unpaid: true, Calls: 1, Input: 2, Cached: 3, OutTokens: 4,
+					Paid: Bill{Attempts: 5, Tokens: Tokens{Input: 6, Cached: 7, Written: 8, Output: 9}, Estimated: 10, USD: 0.011, Unpriced: 12, Price: "prices of 2026-01-31"}}},
 			{Stage: "t", Pass: 300, Input: d("out"), Failure: &Failure{Code: "BAD", Cause: EMask, Message: "changed /q"}, Item: d("out")},
 		},
 		Decisions: []Decision{
@@ -74,7 +75,7 @@ func TestADamagedTrailIsAnErrorAtEachByte(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		"another version":  {[]byte{9}, "a packed trail has version 9, this program reads version 1"},
+		"another version":  {[]byte{9}, "a packed trail has version 9, this program reads versions up to 2"},
 		"nothing":          {nil, "a packed trail is damaged: it ends too early"},
 		"a wild count":     {append([]byte{trailVersion, 0, 0, 0, 0}, 0xff, 0xff, 0xff, 0x7f), "a packed trail is damaged: a list is longer than what there is"},
 		"a wild reference": {[]byte{trailVersion, 9}, "a packed trail is damaged: a text repeats one that is not there"},

@@ -81,6 +81,10 @@ type Facts struct {
 	Input     int       `json:"input_tokens,omitzero"`
 	Cached    int       `json:"cached_input_tokens,omitzero"`
 	OutTokens int       `json:"output_tokens,omitzero"`
+	// Paid is what its completions cost, attempts in vain among them; Calls and the
+	// tokens beside it are those of the answers, whoever gave them. Zero: nobody was
+	// paid, or an older version wrote it.
+	Paid Bill `json:"paid,omitzero"`
 }
 
 // Judged is the gate's word on an item that was handed to it or stopped.

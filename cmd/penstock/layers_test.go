@@ -27,6 +27,7 @@ var layers = map[string]string{
 	"internal/diag":    "dag",
 	"internal/draw":    "dag",
 	"internal/fetch":   "dag internal/weburl",
+	"internal/price":   "dag",
 	"internal/similar": "",
 	"internal/source":  "dag",
 	"internal/ui":      "dag",
@@ -34,7 +35,7 @@ var layers = map[string]string{
 	"internal/revision": "dag",
 
 	"internal/lang/expr":  "dag internal/canon internal/diag internal/schema internal/text internal/weburl",
-	"internal/lang":       "dag internal/canon internal/diag internal/fetch internal/schema internal/lang/expr internal/text internal/weburl",
+	"internal/lang":       "dag internal/canon internal/diag internal/fetch internal/price internal/schema internal/lang/expr internal/text internal/weburl",
 	"internal/staging":    "dag internal/canon",
 	"internal/host":       "dag internal/confine plugins/proto plugins/sdk",
 	"internal/completion": "dag internal/canon plugins/proto",

@@ -17,6 +17,7 @@ const everything = `
 pipeline "all" {
   description = "As much as there is."
   requires    = ">= 0.0.1"
+  prices      = "prices.json"
   budget {
     calls  = 1000
     tokens = 1000000
@@ -70,12 +71,17 @@ provider "judge" {
     input        = 1
     output       = 2
     cached_input = 0.5
+    cache_write  = 1.5
   }
 }
 provider "other" {
   plugin = plugin.model
   model  = "n"
   config { director = "$DIRECTOR" }
+  price {
+    input  = 3
+    output = 4
+  }
 }
 source "items" {
   files  = ["items.jsonl"]
@@ -278,6 +284,8 @@ var edits = map[string]edit{
 	"limits.concurrency":         {from: "concurrency         = 8", to: "concurrency         = 7"},
 	"price.input":                {from: "input        = 1", to: "input        = 3"},
 	"price.output":               {from: "output       = 2", to: "output       = 3"},
+	"pipeline.prices":            {from: `"prices.json"`, to: `"prices2.json"`},
+	"price.cache_write":          {from: "= 1.5", to: "= 1.6"},
 	"price.cached_input":         {from: "= 0.5", to: "= 0.6"},
 	"source.files":               {from: `["items.jsonl"]`, to: `["items.jsonl", "more.jsonl"]`, file: [2]string{"more.jsonl", `{"id":"z","bucket":"b","n":1,"list":[{"id":"x","n":1}]}` + "\n"}},
 	"source.format":              {from: `format = "jsonl"`, to: `format = "lines"`},
@@ -397,6 +405,9 @@ func TestRequirement17WhatAnEditOfEachAttributeDoes(t *testing.T) {
 	w := newWorkspace(t, "", []string{`{"id":"a","bucket":"b","n":1,"list":[{"id":"x","n":1},{"id":"y","n":2}]}`, `{"id":"c","bucket":"b","n":2,"list":[{"id":"x","n":3},{"id":"y","n":4}]}`}, keep)
 	base := strings.ReplaceAll(everything, "$DIRECTOR", w.listener.Addr().String())
 	w.write("pipeline.hcl", base)
+	for _, name := range []string{"prices.json", "prices2.json"} {
+		w.write(name, `{"version":"2026-01-31","prices":[]}`)
+	}
 	w.write("item.json", `{"type":"object","required":["id"],"properties":{"id":{"type":"string"},"bucket":{"type":"string"},"n":{"type":"number"},"list":{"type":"array","items":{"type":"object","required":["id","n"],"properties":{"id":{"type":"string"},"n":{"type":"number"}}}}}}`)
 	w.write("item2.json", `{"type":"object","required":["id","n"],"properties":{"id":{"type":"string"},"bucket":{"type":"string"},"n":{"type":"number"},"list":{"type":"array"}}}`)
 	w.write("any.json", `{"type":"object","required":["id","n"],"properties":{"id":{"type":"string"},"n":{"type":"number"},"list":{"type":"array"},"bucket":{"type":"string"}}}`)

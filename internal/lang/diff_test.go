@@ -100,7 +100,9 @@ func TestDiffTellsEachEdit(t *testing.T) {
 		{name: "nothing", want: []string{}},
 		{name: "pipeline name", edits: []swap{{old: `pipeline "quiz"`, new: `pipeline "test"`}}, want: []string{`pipeline.name: "quiz" → "test"`}},
 		{name: "requires", edits: []swap{{old: `">= 0.1.0"`, new: `">= 0.0.9"`}}, want: []string{`pipeline.requires: ">= 0.1.0" → ">= 0.0.9"`}},
-		{name: "replay", edits: []swap{{old: `  replay      = "cassette.jsonl"`, new: ``}}, want: []string{`pipeline.replay: "cassette.jsonl" → `}},
+		{name: "replay", edits: []swap{{old: `  replay      = "cassette.jsonl"`, new: ``}, {old: `usd   = 2.5`, new: ``}}, want: []string{`pipeline.replay: "cassette.jsonl" → `, `pipeline.budget.usd: 2.5 → `}},
+		{name: "a file of prices", edits: []swap{{old: `  replay      = `, new: "  prices = \"prices.json\"\n  replay = "}}, want: []string{`pipeline.prices:  → "prices.json"`}},
+		{name: "price of what is kept", edits: []swap{{old: `output = 2`, new: "output = 2\n    cache_write = 0.5"}}, want: []string{`provider writer.price.cache_write: 0.25 → 0.5`}},
 		{name: "budget", edits: []swap{{old: `calls = 5000`, new: `tokens = 7`}}, want: []string{`pipeline.budget.tokens:  → 7`, `pipeline.budget.calls: 5000 → `}},
 		{name: "usd", edits: []swap{{old: `usd   = 2.5`, new: `usd   = 2`}}, want: []string{`pipeline.budget.usd: 2.5 → 2`}},
 		{name: "description", edits: []swap{{old: `"Mine topics, write cards, try`, new: `"Try`}}, want: []string{

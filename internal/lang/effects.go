@@ -27,14 +27,14 @@ var effects = []struct {
 	block string
 	of    map[Effect][]string
 }{
-	{"pipeline", map[Effect][]string{OnVisits: {"replay"}, OnNothing: {"description", "requires"}}},
+	{"pipeline", map[Effect][]string{OnVisits: {"replay"}, OnNothing: {"description", "requires", "prices"}}},
 	{"budget", map[Effect][]string{OnNothing: {"calls", "tokens", "usd"}}},
 	{"variable", map[Effect][]string{OnReaders: {"default", "type"}, OnNothing: {"description", "sensitive"}}},
 	{"validation", map[Effect][]string{OnNothing: {"condition", "message"}}},
 	{"plugin", map[Effect][]string{OnVisits: {"source", "command", "files"}, OnNothing: {"processes", "env", "network"}}},
 	{"provider", map[Effect][]string{OnVisits: {"plugin", "model"}}},
 	{"limits", map[Effect][]string{OnNothing: {"requests_per_minute", "tokens_per_minute", "concurrency"}}},
-	{"price", map[Effect][]string{OnNothing: {"input", "output", "cached_input"}}},
+	{"price", map[Effect][]string{OnNothing: {"input", "output", "cached_input", "cache_write"}}},
 	{"source", map[Effect][]string{OnItems: {"files", "format", "key", "limit"}, OnWays: {"schema", "code"}}},
 	{"stage", map[Effect][]string{
 		OnVisits:  {"plugin", "provider", "input", "samples", "volatile"},

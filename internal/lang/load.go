@@ -15,6 +15,7 @@ import (
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/diag"
 	"github.com/penstock-run/penstock/internal/lang/expr"
+	"github.com/penstock-run/penstock/internal/price"
 )
 
 // DefaultFile is the pipeline that a directory holds.
@@ -73,15 +74,19 @@ type Files struct {
 	// Lock is the lock file's text; nil: there is none.
 	Lock     []byte
 	lockName string
+	beside   map[string][]byte // other files that complaints point into
 }
 
 // Source gives the bytes of a pipeline file, nil where there is none; it is
 // what diag.Options asks for.
 func (f *Files) Source(name string) []byte {
-	if src, ok := f.Sources[name]; ok || name != f.lockName {
+	if src, ok := f.Sources[name]; ok {
 		return src
 	}
-	return f.Lock
+	if name == f.lockName {
+		return f.Lock
+	}
+	return f.beside[name]
 }
 
 // Load reads a pipeline and proves it. The graph is nil where there are
@@ -123,6 +128,9 @@ type loader struct {
 	names  map[string]*scope                    // "stage": what stage.x may name
 	ranges map[dag.Pos]hcl.Range
 	wants  []unsupported
+
+	prices   price.Tables // what tells prices, the first word first
+	budgetAt hcl.Range    // where the budget's dollars stand; zero: nowhere
 
 	vars   map[string]cty.Value
 	locals map[string]cty.Value
@@ -173,7 +181,8 @@ func newLoader(opts Options) *loader {
 	return &loader{
 		opts:      opts,
 		fsys:      &seenFS{seen: map[string]bool{}},
-		files:     &Files{Sources: map[string][]byte{}},
+		files:     &Files{Sources: map[string][]byte{}, beside: map[string][]byte{}},
+		prices:    price.Tables{price.Builtin()},
 		graph:     &dag.Graph{},
 		blocks:    map[string][]*hclsyntax.Block{},
 		mocks:     map[string][]*hclsyntax.Block{},
@@ -215,6 +224,7 @@ func (l *loader) resolve() {
 	l.checkCodes()
 	l.checkLock()
 	l.checkSecrets()
+	l.checkBudget()
 }
 
 // prove asks the graph for its proofs, where it is whole enough to be asked.

@@ -14,7 +14,7 @@ import (
 )
 
 var pipelineShape = shape{
-	may:    []string{"description", "requires", "replay"},
+	may:    []string{"description", "requires", "replay", "prices"},
 	blocks: one("budget"),
 }
 
@@ -35,7 +35,7 @@ func (l *loader) loadPipeline() {
 	}
 	block := blocks[0]
 	b := l.open(block, pipelineShape)
-	p := dag.Pipeline{Name: block.Labels[0], Description: b.text("description"), Requires: b.text("requires"), Replay: b.file("replay"), Pos: l.pos(block.DefRange())}
+	p := dag.Pipeline{Name: block.Labels[0], Description: b.text("description"), Requires: b.text("requires"), Replay: b.file("replay"), Prices: b.file("prices"), Pos: l.pos(block.DefRange())}
 	if !usableName(p.Name) {
 		b.fail(block.LabelRanges[0], badName, "The pipeline's name stands in accept keys and file names: letters, digits, _ . and - only, up to 100, and a letter or digit first.")
 	}
@@ -45,7 +45,11 @@ func (l *loader) loadPipeline() {
 	if budget := b.block("budget"); budget != nil {
 		q := l.open(budget, shape{may: []string{"calls", "tokens", "usd"}})
 		p.Budget = dag.Budget{Calls: q.count("calls", 1, 0), Tokens: q.count("tokens", 1, 0), USD: q.amount("usd")}
+		if q.has("usd") && q.ok {
+			l.budgetAt = q.attrs["usd"].SrcRange
+		}
 	}
+	l.loadPrices(b, p.Prices)
 	l.graph.Pipeline = p
 }
 

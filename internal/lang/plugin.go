@@ -3,9 +3,7 @@ package lang
 import (
 	"errors"
 	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/hashicorp/hcl/v2"
@@ -245,13 +243,7 @@ func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
 			Concurrency:       q.count("concurrency", 1, 0),
 		}
 	}
-	if price := b.block("price"); price != nil {
-		q := l.open(price, shape{need: []string{"input", "output"}, may: []string{"cached_input"}})
-		p.Price = &dag.Price{Input: q.price("input"), CachedInput: q.price("cached_input"), Output: q.price("output")}
-		if !q.has("cached_input") {
-			p.Price.CachedInput = p.Price.Input
-		}
-	}
+	p.Price = l.ownPrice(b)
 	if p.Plugin == nil {
 		return
 	}
@@ -261,21 +253,11 @@ func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
 	}
 	c := l.decodeConfig(b, info, true)
 	p.Config, p.Secrets = c.doc, c.secrets
-	l.modelTakes(p, []string{"temperature", "top_p", "seed", "stop"}, b)
-}
-
-// price is an amount of dollars for a million tokens. One that is likely meant
-// for another number of them is warned of: a budget would be worth nothing.
-func (b *body) price(name string) float64 {
-	usd := b.amount(name)
-	const low, high = 0.001, 5000
-	switch {
-	case usd > high:
-		b.l.warn(b.expr(name).Range(), unlikelyPrice, fmt.Sprintf("Prices are in dollars for a million tokens, and %s would be more than any model costs. Three dollars for a million are written\n    %s = 3", strconv.FormatFloat(usd, 'f', -1, 64), name))
-	case usd > 0 && usd < low:
-		b.l.warn(b.expr(name).Range(), unlikelyPrice, fmt.Sprintf("Prices are in dollars for a million tokens, and %s would be less than any model costs. If it is meant for one token, write\n    %s = %s", strconv.FormatFloat(usd, 'f', -1, 64), name, strconv.FormatFloat(math.Round(usd*1e9)/1e3, 'f', -1, 64)))
+	p.Longest = longest(p, info)
+	if p.Price == nil {
+		p.Price = l.prices.Of(p)
 	}
-	return usd
+	l.modelTakes(p, []string{"temperature", "top_p", "seed", "stop"}, b)
 }
 
 // calls reports whether a provider may be called.

@@ -212,6 +212,7 @@ const (
 	factReused = 1 << iota
 	factRecorded
 	factUnpaid
+	factPaid // what it cost stands behind all else
 )
 
 func putFacts(b []byte, f dag.Facts) []byte {
@@ -228,11 +229,24 @@ func putFacts(b []byte, f dag.Facts) []byte {
 	if f.Unpaid {
 		flags |= factUnpaid
 	}
+	if f.Paid.Attempts > 0 {
+		flags |= factPaid
+	}
 	b = append(b, flags)
 	for _, n := range [...]int{f.Calls, f.Input, f.Cached, f.OutTokens} {
 		b = putUint(b, uint64(max(0, n)))
 	}
+	if flags&factPaid != 0 {
+		b = putBill(b, &f.Paid)
+	}
 	return b
+}
+
+func putBill(b []byte, bill *dag.Bill) []byte {
+	for _, n := range [...]int{bill.Attempts, bill.Input, bill.Cached, bill.Written, bill.Output, bill.Estimated, bill.Unpriced} {
+		b = putUint(b, uint64(max(0, n)))
+	}
+	return putText(putFigure(b, &bill.USD), bill.Price)
 }
 
 // decodeAction is nil for a record that does not read as one.
@@ -270,5 +284,19 @@ func (r *reader) facts() dag.Facts {
 	flags := r.byte()
 	f.Reused, f.Recorded, f.Unpaid = flags&factReused != 0, flags&factRecorded != 0, flags&factUnpaid != 0
 	f.Calls, f.Input, f.Cached, f.OutTokens = int(r.uint()), int(r.uint()), int(r.uint()), int(r.uint())
+	if flags&factPaid != 0 {
+		f.Paid = r.bill()
+	}
 	return f
+}
+
+func (r *reader) bill() (b dag.Bill) {
+	for _, n := range [...]*int{&b.Attempts, &b.Input, &b.Cached, &b.Written, &b.Output, &b.Estimated, &b.Unpriced} {
+		*n = int(r.uint())
+	}
+	if usd := r.figure(); usd != nil {
+		b.USD = *usd
+	}
+	b.Price = r.text()
+	return b
 }

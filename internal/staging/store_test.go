@@ -190,7 +190,8 @@ func exampleAction(i int, ref Ref, output dag.Digest) *Action {
 		Findings: []dag.PluginFinding{{Word: "thin", Triage: dag.Review, Figure: &figure, Evidence: "one line"}, {Word: "odd"}},
 		Notes:    []string{"fences stripped"},
 		Facts: dag.Facts{Model: "m-1", StartedAt: time.Unix(1768471200, 5).UTC(), EndedAt: time.Unix(1768471201, 0).UTC(),
-			Reused: true, Calls: 2, Input: 1000, Cached: 10, OutTokens: 300},
+			Reused: true, Calls: 2, Input: 1000, Cached: 10, OutTokens: 300,
+			Paid: dag.Bill{Attempts: 3, Tokens: dag.Tokens{Input: 2000, Cached: 20, Written: 5, Output: 600}, Estimated: 1, USD: 0.025, Unpriced: 1, Price: "price block"}},
 	}
 }
 

@@ -1,0 +1,7 @@
+#! without pipeline
+pipeline "cards" {
+  budget {
+    calls = 100
+    usd   = 2
+  }
+}

@@ -1,0 +1,5 @@
+#! without pipeline
+pipeline "cards" {
+  prices = "data/prices.json"
+  budget { usd = 1 }
+}

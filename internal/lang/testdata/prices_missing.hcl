@@ -1,0 +1,4 @@
+#! without pipeline
+pipeline "cards" {
+  prices = "data/price.json"
+}
