@@ -99,7 +99,7 @@ func (c *command) options(ctx context.Context, f runFlags, visits bool) (engine.
 	}
 	return engine.Options{
 		Dir: c.dir, Graph: graph, Version: version, Self: args, Bundled: bundled.Info, Memo: c.memo,
-		Jobs: f.jobs, KeepGoing: f.keepGoing, Force: f.force, Dry: f.dry, Live: f.live, Record: f.record, Locked: f.locked,
+		Jobs: f.jobs, KeepGoing: f.keepGoing, Force: f.force, Dry: f.dry, Live: f.live, Web: c.web, Record: f.record, Locked: f.locked,
 		Frozen: f.frozen, Choice: f.choice,
 	}, nil
 }

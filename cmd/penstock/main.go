@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/fetch"
 	_ "github.com/penstock-run/penstock/internal/heap" // when garbage is collected
 	"github.com/penstock-run/penstock/internal/staging"
 	"github.com/penstock-run/penstock/internal/ui"
@@ -30,7 +31,12 @@ func main() {
 
 // Main runs one command and gives its exit status.
 func Main(args []string, in io.Reader, out, errw io.Writer) int {
-	c := &command{in: in, out: out, err: errw}
+	return mainOver(fetch.Options{}, args, in, out, errw)
+}
+
+// mainOver is Main, where runs reach the web in a way of the caller's own.
+func mainOver(web fetch.Options, args []string, in io.Reader, out, errw io.Writer) int {
+	c := &command{in: in, out: out, err: errw, web: web}
 	root := c.root()
 	root.SetArgs(longVars(args))
 	root.SetIn(in)
@@ -81,10 +87,11 @@ type command struct {
 	varFiles []string
 	ui       *ui.Printer
 	memo     *staging.Memo
-	relock   bool       // plugins are asked what they are, whatever the lock says
-	retire   []dag.Code // codes that may be missing in the pipeline
-	tell     tellFunc   // of what is wrong with the pipeline; nil: in words, or as JSON
-	began    bool       // the words were understood, and the verb is being done
+	web      fetch.Options // how runs reach the web; zero: as this machine does
+	relock   bool          // plugins are asked what they are, whatever the lock says
+	retire   []dag.Code    // codes that may be missing in the pipeline
+	tell     tellFunc      // of what is wrong with the pipeline; nil: in words, or as JSON
+	began    bool          // the words were understood, and the verb is being done
 }
 
 func (c *command) printer() *ui.Printer {

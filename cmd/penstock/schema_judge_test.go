@@ -48,7 +48,7 @@ const misfit = 99
 func judged(args []string) int {
 	seen, repo := os.Getenv(schemasSeen), os.Getenv("REPO")
 	if seen == "" || repo == "" {
-		return Main(args, os.Stdin, os.Stdout, os.Stderr)
+		return mainOver(recordedWeb(), args, os.Stdin, os.Stdout, os.Stderr)
 	}
 	command := commandOf(args)
 	out := io.Writer(os.Stdout)
@@ -56,7 +56,7 @@ func judged(args []string) int {
 	if printsDocument(command, args) {
 		out = io.MultiWriter(os.Stdout, &printed)
 	}
-	exit := Main(args, os.Stdin, out, os.Stderr)
+	exit := mainOver(recordedWeb(), args, os.Stdin, out, os.Stderr)
 	j := judge{filepath.Join(repo, "docs", "schemas"), seen}
 	err := j.all(command, printed.Bytes())
 	if file := outFile(args); command == "plan" && file != "" && exit == 0 {

@@ -46,6 +46,8 @@ type Options struct {
 	Frozen    bool   // end where a visit is not answered from staging, before anything is started
 	Choice    Choice
 
+	Web fetch.Options // how pages are reached, but for AllowHosts and UserAgent; zero: as this machine reaches them
+
 	Rehearsal *Rehearsal // nil: a run in earnest
 
 	Report Report

@@ -32,7 +32,8 @@ func (e *engine) openPages() gate.Pages {
 	case e.replaying():
 		return e.completions.Pages(nil)
 	}
-	o := fetch.Options{AllowHosts: e.Graph.Gate.AllowHosts}
+	o := e.Web
+	o.AllowHosts = e.Graph.Gate.AllowHosts
 	if e.Version != "" {
 		o.UserAgent = "penstock/" + e.Version + " (+https://github.com/penstock-run/penstock)"
 	}

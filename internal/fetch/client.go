@@ -28,6 +28,10 @@ type Options struct {
 	Now      func() time.Time                           // nil: time.Now; of Page.At, the pace, the cache and dates in Retry-After
 	Sleep    func(context.Context, time.Duration) error // nil: by the real clock; waits between requests
 	Resolver Resolver                                   // nil: the machine's
+
+	// Dial connects to the address of a host; nil: d does. The address rule is d's
+	// ControlContext: what connects in another way asks it first.
+	Dial func(ctx context.Context, d *net.Dialer, address string) (net.Conn, error)
 }
 
 const (
@@ -74,7 +78,7 @@ func New(o Options) *Client {
 		sleep:    o.Sleep,
 		resolver: o.Resolver,
 		limits:   limits{connect: 5 * time.Second, headers: 10 * time.Second},
-		dial:     dialTCP,
+		dial:     o.Dial,
 		flights:  map[request]*flight{},
 	}
 	// A control character would make every request fail, and so every page dead.
@@ -86,6 +90,9 @@ func New(o Options) *Client {
 	}, o.UserAgent))
 	if c.agent == "" {
 		c.agent = defaultAgent
+	}
+	if c.dial == nil {
+		c.dial = dialTCP
 	}
 	if c.now == nil {
 		c.now = time.Now
