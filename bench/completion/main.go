@@ -35,10 +35,10 @@ func main() {
 	var o options
 	flag.StringVar(&o.dir, "dir", "", "work in a new folder below `DIR` (default: the system's folder for temporary files)")
 	flag.StringVar(&o.penstock, "penstock", "", "the `FILE` to run (default: built from this repository)")
-	flag.IntVar(&o.rounds, "rounds", 7, "rounds")
-	flag.IntVar(&o.items, "n", 2000, "completions of a round")
+	flag.IntVar(&o.rounds, "rounds", 5, "rounds")
+	flag.IntVar(&o.items, "n", 1500, "completions of a round")
 	flag.IntVar(&o.atOnce, "at-once", 64, "how many are asked for at once")
-	flag.DurationVar(&o.think, "think", 50*time.Millisecond, "how long the server thinks, where it does")
+	flag.DurationVar(&o.think, "think", 250*time.Millisecond, "how long the server thinks, where it does")
 	client := flag.String("client", "", "be the plain client of this `ADDRESS`; the request comes on standard input")
 	flag.Parse()
 	work := func() error { return run(o) }
