@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -45,8 +46,9 @@ var pageStyle string
 //go:embed page.js
 var pageScript string
 
-// page is a template that has no state: escaping depends on the place alone.
-var page = template.Must(template.New("page").Parse(pageHTML))
+// page is a template that has no state: escaping depends on the place alone. It is
+// read for the first report, since every command and plugin would pay for it else.
+var page = sync.OnceValue(func() *template.Template { return template.Must(template.New("page").Parse(pageHTML)) })
 
 // HTML writes the page.
 func HTML(w io.Writer, r *engine.RunReport, items Items, o Options) error {
@@ -58,13 +60,13 @@ func HTML(w io.Writer, r *engine.RunReport, items Items, o Options) error {
 	if err != nil {
 		return err
 	}
-	if err := page.ExecuteTemplate(out, "top", v); err != nil {
+	if err := page().ExecuteTemplate(out, "top", v); err != nil {
 		return err
 	}
 	if err := writePacks(out, items, o.Most); err != nil {
 		return err
 	}
-	if err := page.ExecuteTemplate(out, "bottom", v); err != nil {
+	if err := page().ExecuteTemplate(out, "bottom", v); err != nil {
 		return err
 	}
 	return out.Flush()
