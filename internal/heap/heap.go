@@ -20,8 +20,8 @@ import (
 const first, later = 800, 100 // hundredths: of the least heap, 4 MB; of what lives
 
 func init() {
-	if os.Getenv("GOGC") != "" {
-		return
+	if os.Getenv("GOGC") != "" || len(os.Args) > 2 && os.Args[1] == "plugin" && os.Args[2] == "serve" {
+		return // a bundled plugin's heap is the SDK's to set
 	}
 	debug.SetGCPercent(first)
 	runtime.AddCleanup(new([32]byte), func(percent int) { // at the first collection

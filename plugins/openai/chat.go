@@ -67,6 +67,9 @@ type chatText struct {
 
 // text is the content's text. Parts of another type, such as thoughts, are none of it.
 func (t chatText) text() string {
+	if len(t.Content) == 0 { // of message and delta, one is there
+		return ""
+	}
 	var text string
 	if json.Unmarshal(t.Content, &text) == nil {
 		return text

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"sync"
 	"syscall"
 
@@ -115,9 +114,7 @@ func serve(name string, end func(), register func(started func(), s *grpc.Server
 	}
 	go exitWithHost(end)
 	go exitWhenTold(end)
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(200)
-	}
+	collectLate()
 
 	// go-plugin replaces both streams once more, by pipes over gRPC that lose
 	// their last lines in a crash. The first call comes after that.
