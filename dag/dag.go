@@ -122,6 +122,16 @@ type PluginInfo struct {
 	// Model tells what a model of the provider can do, by its name and a
 	// configuration without secrets; nil: nothing is known.
 	Model func(name string, config []byte) Model `json:"-"`
+	// Peer tells whom a block of the provider calls, by its configuration without
+	// secrets; nil: that is known once it is started.
+	Peer func(config []byte) Peer `json:"-"`
+}
+
+// Peer is whom a provider block calls, for telemetry to name.
+type Peer struct {
+	System  string // a name of OpenTelemetry's conventions: "openai", "gcp.gemini"
+	Address string // empty: no server is called
+	Port    uint32
 }
 
 // Model is what a model can do.

@@ -20,6 +20,7 @@ type Caller struct {
 type providerHandle struct {
 	done chan struct{}
 	id   uint32
+	peer dag.Peer
 	err  *dag.Error
 }
 
@@ -61,6 +62,21 @@ func (c *Caller) Complete(ctx context.Context, request *proto.CompletionRequest)
 	return reply, nil
 }
 
+// Peer is whom the block calls, as its plugin says once it is configured; the
+// zero Peer where it does not say.
+func (c *Caller) Peer(ctx context.Context) dag.Peer {
+	p, _, failure := c.configured(ctx)
+	if failure != nil {
+		return dag.Peer{}
+	}
+	p.providerMu.Lock()
+	defer p.providerMu.Unlock()
+	if h := p.providers[c.provider]; h != nil {
+		return h.peer
+	}
+	return dag.Peer{}
+}
+
 func (c *Caller) configured(ctx context.Context) (*process, uint32, *dag.Error) {
 	p, failure := c.pool.least().running(ctx)
 	if failure != nil {
@@ -97,6 +113,7 @@ func (p *process) configureProvider(provider *dag.Provider, h *providerHandle) {
 	})
 	if h.err = p.configured("configure provider", provider.Name, reply, err); h.err == nil {
 		h.id = reply.Handle
+		h.peer = dag.Peer{System: reply.GetPeer().GetSystem(), Address: reply.GetPeer().GetAddress(), Port: reply.GetPeer().GetPort()}
 		return
 	}
 	if h.err.Kind != dag.KindConfig {

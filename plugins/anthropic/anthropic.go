@@ -51,6 +51,7 @@ func Provider() sdk.Provider {
 			return b.server.Completer(b.call), nil
 		},
 		Model: model,
+		Peer:  wire.Peer("anthropic", base),
 	}
 }
 

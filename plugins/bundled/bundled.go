@@ -64,7 +64,7 @@ func Info(name string) (*dag.PluginInfo, bool) {
 	i := p.provider().Info
 	return &dag.PluginInfo{
 		Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "provider", Config: fields(i.Config), WireVersion: i.WireVersion,
-		Model: modelOf(p.provider()),
+		Model: modelOf(p.provider()), Peer: peerOf(p.provider()),
 	}, true
 }
 
@@ -73,6 +73,13 @@ func modelOf(p sdk.Provider) func(string, []byte) dag.Model {
 		return nil
 	}
 	return func(name string, config []byte) dag.Model { return dag.Model(p.Model(name, config)) }
+}
+
+func peerOf(p sdk.Provider) func([]byte) dag.Peer {
+	if p.Peer == nil {
+		return nil
+	}
+	return func(config []byte) dag.Peer { return dag.Peer(p.Peer(config)) }
 }
 
 // CheckConfig tells what a bundled stage will not take of a configuration, in a

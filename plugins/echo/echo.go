@@ -36,6 +36,7 @@ func Provider() sdk.Provider {
 			e := &echo{model: c.Model, schemas: map[string]*asked{}}
 			return e.complete, nil
 		},
+		Peer: func([]byte) sdk.Peer { return sdk.Peer{System: "echo"} },
 	}
 }
 

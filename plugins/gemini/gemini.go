@@ -44,6 +44,7 @@ func Provider() sdk.Provider {
 		Model: func(string, []byte) sdk.Model {
 			return sdk.Model{Known: true, Takes: []string{"schema", "seed", "temperature", "top_p", "stop"}}
 		},
+		Peer: wire.Peer("gcp.gemini", base),
 	}
 }
 

@@ -50,6 +50,7 @@ func Provider() sdk.Provider {
 			return b.server.Completer(b.call), nil
 		},
 		Model: model,
+		Peer:  wire.Peer("ollama", base),
 	}
 }
 

@@ -47,6 +47,7 @@ func Provider() sdk.Provider {
 			return b.server.Completer(b.call), nil
 		},
 		Model: model,
+		Peer:  wire.Peer("openai", officialBase),
 	}
 }
 

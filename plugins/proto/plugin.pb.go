@@ -103,7 +103,7 @@ func (x ProviderError_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use ProviderError_Kind.Descriptor instead.
 func (ProviderError_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{25, 0}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{26, 0}
 }
 
 type DescribeRequest struct {
@@ -571,6 +571,7 @@ type ConfigureReply struct {
 	Handle        uint32                 `protobuf:"varint,1,opt,name=handle,proto3" json:"handle,omitempty"`
 	Diagnostics   []*Diagnostic          `protobuf:"bytes,2,rep,name=diagnostics,proto3" json:"diagnostics,omitempty"`
 	Model         *Model                 `protobuf:"bytes,3,opt,name=model,proto3" json:"model,omitempty"` // of a provider
+	Peer          *Peer                  `protobuf:"bytes,4,opt,name=peer,proto3" json:"peer,omitempty"`   // likewise
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -626,6 +627,75 @@ func (x *ConfigureReply) GetModel() *Model {
 	return nil
 }
 
+func (x *ConfigureReply) GetPeer() *Peer {
+	if x != nil {
+		return x.Peer
+	}
+	return nil
+}
+
+// Peer is whom a provider block calls, for telemetry to name. The host works the
+// same without it.
+type Peer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	System        string                 `protobuf:"bytes,1,opt,name=system,proto3" json:"system,omitempty"`   // as OpenTelemetry's gen_ai.provider.name has it: "openai", "gcp.gemini"
+	Address       string                 `protobuf:"bytes,2,opt,name=address,proto3" json:"address,omitempty"` // host name or IP address; empty: the plugin calls no server
+	Port          uint32                 `protobuf:"varint,3,opt,name=port,proto3" json:"port,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Peer) Reset() {
+	*x = Peer{}
+	mi := &file_plugins_proto_plugin_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Peer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Peer) ProtoMessage() {}
+
+func (x *Peer) ProtoReflect() protoreflect.Message {
+	mi := &file_plugins_proto_plugin_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Peer.ProtoReflect.Descriptor instead.
+func (*Peer) Descriptor() ([]byte, []int) {
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Peer) GetSystem() string {
+	if x != nil {
+		return x.System
+	}
+	return ""
+}
+
+func (x *Peer) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Peer) GetPort() uint32 {
+	if x != nil {
+		return x.Port
+	}
+	return 0
+}
+
 // Model is what the model of a provider block can do. What it does not take is
 // refused before the first call, never left out in silence.
 type Model struct {
@@ -640,7 +710,7 @@ type Model struct {
 
 func (x *Model) Reset() {
 	*x = Model{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[6]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -652,7 +722,7 @@ func (x *Model) String() string {
 func (*Model) ProtoMessage() {}
 
 func (x *Model) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[6]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -665,7 +735,7 @@ func (x *Model) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Model.ProtoReflect.Descriptor instead.
 func (*Model) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{6}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Model) GetKnown() bool {
@@ -708,7 +778,7 @@ type Diagnostic struct {
 
 func (x *Diagnostic) Reset() {
 	*x = Diagnostic{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[7]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -720,7 +790,7 @@ func (x *Diagnostic) String() string {
 func (*Diagnostic) ProtoMessage() {}
 
 func (x *Diagnostic) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[7]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -733,7 +803,7 @@ func (x *Diagnostic) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Diagnostic.ProtoReflect.Descriptor instead.
 func (*Diagnostic) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{7}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Diagnostic) GetSummary() string {
@@ -776,7 +846,7 @@ type HostMessage struct {
 
 func (x *HostMessage) Reset() {
 	*x = HostMessage{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[8]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -788,7 +858,7 @@ func (x *HostMessage) String() string {
 func (*HostMessage) ProtoMessage() {}
 
 func (x *HostMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[8]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +871,7 @@ func (x *HostMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostMessage.ProtoReflect.Descriptor instead.
 func (*HostMessage) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{8}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *HostMessage) GetTasks() []*Task {
@@ -837,7 +907,7 @@ type PluginMessage struct {
 
 func (x *PluginMessage) Reset() {
 	*x = PluginMessage{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[9]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -849,7 +919,7 @@ func (x *PluginMessage) String() string {
 func (*PluginMessage) ProtoMessage() {}
 
 func (x *PluginMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[9]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -862,7 +932,7 @@ func (x *PluginMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginMessage.ProtoReflect.Descriptor instead.
 func (*PluginMessage) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{9}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *PluginMessage) GetResults() []*Result {
@@ -909,7 +979,7 @@ type Task struct {
 
 func (x *Task) Reset() {
 	*x = Task{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[10]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -921,7 +991,7 @@ func (x *Task) String() string {
 func (*Task) ProtoMessage() {}
 
 func (x *Task) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[10]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -934,7 +1004,7 @@ func (x *Task) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Task.ProtoReflect.Descriptor instead.
 func (*Task) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{10}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Task) GetVisit() uint64 {
@@ -1001,7 +1071,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[11]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1013,7 +1083,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[11]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1026,7 +1096,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{11}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Result) GetVisit() uint64 {
@@ -1084,7 +1154,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[12]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1096,7 +1166,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[12]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1109,7 +1179,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{12}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Failure) GetCode() string {
@@ -1159,7 +1229,7 @@ type Finding struct {
 
 func (x *Finding) Reset() {
 	*x = Finding{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[13]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1171,7 +1241,7 @@ func (x *Finding) String() string {
 func (*Finding) ProtoMessage() {}
 
 func (x *Finding) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[13]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1184,7 +1254,7 @@ func (x *Finding) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finding.ProtoReflect.Descriptor instead.
 func (*Finding) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{13}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Finding) GetWord() string {
@@ -1226,7 +1296,7 @@ type Log struct {
 
 func (x *Log) Reset() {
 	*x = Log{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[14]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1238,7 +1308,7 @@ func (x *Log) String() string {
 func (*Log) ProtoMessage() {}
 
 func (x *Log) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[14]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1251,7 +1321,7 @@ func (x *Log) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Log.ProtoReflect.Descriptor instead.
 func (*Log) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{14}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Log) GetVisit() uint64 {
@@ -1286,7 +1356,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[15]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1298,7 +1368,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[15]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1311,7 +1381,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{15}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Progress) GetVisit() uint64 {
@@ -1347,7 +1417,7 @@ type Complete struct {
 
 func (x *Complete) Reset() {
 	*x = Complete{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[16]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1359,7 +1429,7 @@ func (x *Complete) String() string {
 func (*Complete) ProtoMessage() {}
 
 func (x *Complete) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[16]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1372,7 +1442,7 @@ func (x *Complete) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Complete.ProtoReflect.Descriptor instead.
 func (*Complete) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{16}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Complete) GetVisit() uint64 {
@@ -1409,7 +1479,7 @@ type Completed struct {
 
 func (x *Completed) Reset() {
 	*x = Completed{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[17]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1421,7 +1491,7 @@ func (x *Completed) String() string {
 func (*Completed) ProtoMessage() {}
 
 func (x *Completed) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[17]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1434,7 +1504,7 @@ func (x *Completed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Completed.ProtoReflect.Descriptor instead.
 func (*Completed) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{17}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Completed) GetVisit() uint64 {
@@ -1477,7 +1547,7 @@ type ConfigureProviderRequest struct {
 
 func (x *ConfigureProviderRequest) Reset() {
 	*x = ConfigureProviderRequest{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[18]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1489,7 +1559,7 @@ func (x *ConfigureProviderRequest) String() string {
 func (*ConfigureProviderRequest) ProtoMessage() {}
 
 func (x *ConfigureProviderRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[18]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1502,7 +1572,7 @@ func (x *ConfigureProviderRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ConfigureProviderRequest.ProtoReflect.Descriptor instead.
 func (*ConfigureProviderRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{18}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ConfigureProviderRequest) GetProvider() string {
@@ -1543,7 +1613,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[19]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1555,7 +1625,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[19]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1568,7 +1638,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{19}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Part) GetType() string {
@@ -1595,7 +1665,7 @@ type Message struct {
 
 func (x *Message) Reset() {
 	*x = Message{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[20]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1677,7 @@ func (x *Message) String() string {
 func (*Message) ProtoMessage() {}
 
 func (x *Message) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[20]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1690,7 @@ func (x *Message) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Message.ProtoReflect.Descriptor instead.
 func (*Message) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{20}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Message) GetRole() string {
@@ -1650,7 +1720,7 @@ type Sampling struct {
 
 func (x *Sampling) Reset() {
 	*x = Sampling{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[21]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1662,7 +1732,7 @@ func (x *Sampling) String() string {
 func (*Sampling) ProtoMessage() {}
 
 func (x *Sampling) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[21]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1675,7 +1745,7 @@ func (x *Sampling) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Sampling.ProtoReflect.Descriptor instead.
 func (*Sampling) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{21}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Sampling) GetTemperature() float64 {
@@ -1727,7 +1797,7 @@ type CompletionRequest struct {
 
 func (x *CompletionRequest) Reset() {
 	*x = CompletionRequest{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[22]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1739,7 +1809,7 @@ func (x *CompletionRequest) String() string {
 func (*CompletionRequest) ProtoMessage() {}
 
 func (x *CompletionRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[22]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1752,7 +1822,7 @@ func (x *CompletionRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompletionRequest.ProtoReflect.Descriptor instead.
 func (*CompletionRequest) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{22}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *CompletionRequest) GetSystem() string {
@@ -1817,7 +1887,7 @@ type CompletionReply struct {
 
 func (x *CompletionReply) Reset() {
 	*x = CompletionReply{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[23]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1829,7 +1899,7 @@ func (x *CompletionReply) String() string {
 func (*CompletionReply) ProtoMessage() {}
 
 func (x *CompletionReply) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[23]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1842,7 +1912,7 @@ func (x *CompletionReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CompletionReply.ProtoReflect.Descriptor instead.
 func (*CompletionReply) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{23}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *CompletionReply) GetText() string {
@@ -1945,7 +2015,7 @@ type Usage struct {
 
 func (x *Usage) Reset() {
 	*x = Usage{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[24]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1957,7 +2027,7 @@ func (x *Usage) String() string {
 func (*Usage) ProtoMessage() {}
 
 func (x *Usage) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[24]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1970,7 +2040,7 @@ func (x *Usage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Usage.ProtoReflect.Descriptor instead.
 func (*Usage) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{24}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Usage) GetInput() int64 {
@@ -2027,7 +2097,7 @@ type ProviderError struct {
 
 func (x *ProviderError) Reset() {
 	*x = ProviderError{}
-	mi := &file_plugins_proto_plugin_proto_msgTypes[25]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2109,7 @@ func (x *ProviderError) String() string {
 func (*ProviderError) ProtoMessage() {}
 
 func (x *ProviderError) ProtoReflect() protoreflect.Message {
-	mi := &file_plugins_proto_plugin_proto_msgTypes[25]
+	mi := &file_plugins_proto_plugin_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2122,7 @@ func (x *ProviderError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ProviderError.ProtoReflect.Descriptor instead.
 func (*ProviderError) Descriptor() ([]byte, []int) {
-	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{25}
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *ProviderError) GetKind() ProviderError_Kind {
@@ -2121,11 +2191,16 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"\routput_schema\x18\x03 \x01(\fR\foutputSchema\x12\x18\n" +
 	"\ascratch\x18\x04 \x01(\tR\ascratch\x12\x15\n" +
 	"\x06run_id\x18\x05 \x01(\tR\x05runId\x12\x1c\n" +
-	"\tdirectory\x18\x06 \x01(\tR\tdirectory\"\x9b\x01\n" +
+	"\tdirectory\x18\x06 \x01(\tR\tdirectory\"\xc9\x01\n" +
 	"\x0eConfigureReply\x12\x16\n" +
 	"\x06handle\x18\x01 \x01(\rR\x06handle\x12@\n" +
 	"\vdiagnostics\x18\x02 \x03(\v2\x1e.penstock.plugin.v1.DiagnosticR\vdiagnostics\x12/\n" +
-	"\x05model\x18\x03 \x01(\v2\x19.penstock.plugin.v1.ModelR\x05model\"\x86\x01\n" +
+	"\x05model\x18\x03 \x01(\v2\x19.penstock.plugin.v1.ModelR\x05model\x12,\n" +
+	"\x04peer\x18\x04 \x01(\v2\x18.penstock.plugin.v1.PeerR\x04peer\"L\n" +
+	"\x04Peer\x12\x16\n" +
+	"\x06system\x18\x01 \x01(\tR\x06system\x12\x18\n" +
+	"\aaddress\x18\x02 \x01(\tR\aaddress\x12\x12\n" +
+	"\x04port\x18\x03 \x01(\rR\x04port\"\x86\x01\n" +
 	"\x05Model\x12\x14\n" +
 	"\x05known\x18\x01 \x01(\bR\x05known\x12\x14\n" +
 	"\x05takes\x18\x02 \x03(\tR\x05takes\x12%\n" +
@@ -2285,7 +2360,7 @@ func file_plugins_proto_plugin_proto_rawDescGZIP() []byte {
 }
 
 var file_plugins_proto_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_plugins_proto_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 26)
+var file_plugins_proto_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_plugins_proto_plugin_proto_goTypes = []any{
 	(ProviderError_Kind)(0),          // 0: penstock.plugin.v1.ProviderError.Kind
 	(*DescribeRequest)(nil),          // 1: penstock.plugin.v1.DescribeRequest
@@ -2294,67 +2369,69 @@ var file_plugins_proto_plugin_proto_goTypes = []any{
 	(*ConfigField)(nil),              // 4: penstock.plugin.v1.ConfigField
 	(*ConfigureRequest)(nil),         // 5: penstock.plugin.v1.ConfigureRequest
 	(*ConfigureReply)(nil),           // 6: penstock.plugin.v1.ConfigureReply
-	(*Model)(nil),                    // 7: penstock.plugin.v1.Model
-	(*Diagnostic)(nil),               // 8: penstock.plugin.v1.Diagnostic
-	(*HostMessage)(nil),              // 9: penstock.plugin.v1.HostMessage
-	(*PluginMessage)(nil),            // 10: penstock.plugin.v1.PluginMessage
-	(*Task)(nil),                     // 11: penstock.plugin.v1.Task
-	(*Result)(nil),                   // 12: penstock.plugin.v1.Result
-	(*Failure)(nil),                  // 13: penstock.plugin.v1.Failure
-	(*Finding)(nil),                  // 14: penstock.plugin.v1.Finding
-	(*Log)(nil),                      // 15: penstock.plugin.v1.Log
-	(*Progress)(nil),                 // 16: penstock.plugin.v1.Progress
-	(*Complete)(nil),                 // 17: penstock.plugin.v1.Complete
-	(*Completed)(nil),                // 18: penstock.plugin.v1.Completed
-	(*ConfigureProviderRequest)(nil), // 19: penstock.plugin.v1.ConfigureProviderRequest
-	(*Part)(nil),                     // 20: penstock.plugin.v1.Part
-	(*Message)(nil),                  // 21: penstock.plugin.v1.Message
-	(*Sampling)(nil),                 // 22: penstock.plugin.v1.Sampling
-	(*CompletionRequest)(nil),        // 23: penstock.plugin.v1.CompletionRequest
-	(*CompletionReply)(nil),          // 24: penstock.plugin.v1.CompletionReply
-	(*Usage)(nil),                    // 25: penstock.plugin.v1.Usage
-	(*ProviderError)(nil),            // 26: penstock.plugin.v1.ProviderError
+	(*Peer)(nil),                     // 7: penstock.plugin.v1.Peer
+	(*Model)(nil),                    // 8: penstock.plugin.v1.Model
+	(*Diagnostic)(nil),               // 9: penstock.plugin.v1.Diagnostic
+	(*HostMessage)(nil),              // 10: penstock.plugin.v1.HostMessage
+	(*PluginMessage)(nil),            // 11: penstock.plugin.v1.PluginMessage
+	(*Task)(nil),                     // 12: penstock.plugin.v1.Task
+	(*Result)(nil),                   // 13: penstock.plugin.v1.Result
+	(*Failure)(nil),                  // 14: penstock.plugin.v1.Failure
+	(*Finding)(nil),                  // 15: penstock.plugin.v1.Finding
+	(*Log)(nil),                      // 16: penstock.plugin.v1.Log
+	(*Progress)(nil),                 // 17: penstock.plugin.v1.Progress
+	(*Complete)(nil),                 // 18: penstock.plugin.v1.Complete
+	(*Completed)(nil),                // 19: penstock.plugin.v1.Completed
+	(*ConfigureProviderRequest)(nil), // 20: penstock.plugin.v1.ConfigureProviderRequest
+	(*Part)(nil),                     // 21: penstock.plugin.v1.Part
+	(*Message)(nil),                  // 22: penstock.plugin.v1.Message
+	(*Sampling)(nil),                 // 23: penstock.plugin.v1.Sampling
+	(*CompletionRequest)(nil),        // 24: penstock.plugin.v1.CompletionRequest
+	(*CompletionReply)(nil),          // 25: penstock.plugin.v1.CompletionReply
+	(*Usage)(nil),                    // 26: penstock.plugin.v1.Usage
+	(*ProviderError)(nil),            // 27: penstock.plugin.v1.ProviderError
 }
 var file_plugins_proto_plugin_proto_depIdxs = []int32{
 	4,  // 0: penstock.plugin.v1.StageInfo.config:type_name -> penstock.plugin.v1.ConfigField
 	4,  // 1: penstock.plugin.v1.ProviderInfo.config:type_name -> penstock.plugin.v1.ConfigField
 	4,  // 2: penstock.plugin.v1.ConfigField.block:type_name -> penstock.plugin.v1.ConfigField
-	8,  // 3: penstock.plugin.v1.ConfigureReply.diagnostics:type_name -> penstock.plugin.v1.Diagnostic
-	7,  // 4: penstock.plugin.v1.ConfigureReply.model:type_name -> penstock.plugin.v1.Model
-	11, // 5: penstock.plugin.v1.HostMessage.tasks:type_name -> penstock.plugin.v1.Task
-	18, // 6: penstock.plugin.v1.HostMessage.completed:type_name -> penstock.plugin.v1.Completed
-	12, // 7: penstock.plugin.v1.PluginMessage.results:type_name -> penstock.plugin.v1.Result
-	17, // 8: penstock.plugin.v1.PluginMessage.complete:type_name -> penstock.plugin.v1.Complete
-	15, // 9: penstock.plugin.v1.PluginMessage.logs:type_name -> penstock.plugin.v1.Log
-	16, // 10: penstock.plugin.v1.PluginMessage.progress:type_name -> penstock.plugin.v1.Progress
-	13, // 11: penstock.plugin.v1.Result.failure:type_name -> penstock.plugin.v1.Failure
-	14, // 12: penstock.plugin.v1.Result.findings:type_name -> penstock.plugin.v1.Finding
-	23, // 13: penstock.plugin.v1.Complete.request:type_name -> penstock.plugin.v1.CompletionRequest
-	24, // 14: penstock.plugin.v1.Completed.reply:type_name -> penstock.plugin.v1.CompletionReply
-	26, // 15: penstock.plugin.v1.Completed.error:type_name -> penstock.plugin.v1.ProviderError
-	20, // 16: penstock.plugin.v1.Message.parts:type_name -> penstock.plugin.v1.Part
-	21, // 17: penstock.plugin.v1.CompletionRequest.messages:type_name -> penstock.plugin.v1.Message
-	22, // 18: penstock.plugin.v1.CompletionRequest.sampling:type_name -> penstock.plugin.v1.Sampling
-	25, // 19: penstock.plugin.v1.CompletionReply.usage:type_name -> penstock.plugin.v1.Usage
-	26, // 20: penstock.plugin.v1.CompletionReply.error:type_name -> penstock.plugin.v1.ProviderError
-	0,  // 21: penstock.plugin.v1.ProviderError.kind:type_name -> penstock.plugin.v1.ProviderError.Kind
-	1,  // 22: penstock.plugin.v1.Stage.Describe:input_type -> penstock.plugin.v1.DescribeRequest
-	5,  // 23: penstock.plugin.v1.Stage.Configure:input_type -> penstock.plugin.v1.ConfigureRequest
-	9,  // 24: penstock.plugin.v1.Stage.Work:input_type -> penstock.plugin.v1.HostMessage
-	1,  // 25: penstock.plugin.v1.Provider.Describe:input_type -> penstock.plugin.v1.DescribeRequest
-	19, // 26: penstock.plugin.v1.Provider.Configure:input_type -> penstock.plugin.v1.ConfigureProviderRequest
-	23, // 27: penstock.plugin.v1.Provider.Complete:input_type -> penstock.plugin.v1.CompletionRequest
-	2,  // 28: penstock.plugin.v1.Stage.Describe:output_type -> penstock.plugin.v1.StageInfo
-	6,  // 29: penstock.plugin.v1.Stage.Configure:output_type -> penstock.plugin.v1.ConfigureReply
-	10, // 30: penstock.plugin.v1.Stage.Work:output_type -> penstock.plugin.v1.PluginMessage
-	3,  // 31: penstock.plugin.v1.Provider.Describe:output_type -> penstock.plugin.v1.ProviderInfo
-	6,  // 32: penstock.plugin.v1.Provider.Configure:output_type -> penstock.plugin.v1.ConfigureReply
-	24, // 33: penstock.plugin.v1.Provider.Complete:output_type -> penstock.plugin.v1.CompletionReply
-	28, // [28:34] is the sub-list for method output_type
-	22, // [22:28] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	9,  // 3: penstock.plugin.v1.ConfigureReply.diagnostics:type_name -> penstock.plugin.v1.Diagnostic
+	8,  // 4: penstock.plugin.v1.ConfigureReply.model:type_name -> penstock.plugin.v1.Model
+	7,  // 5: penstock.plugin.v1.ConfigureReply.peer:type_name -> penstock.plugin.v1.Peer
+	12, // 6: penstock.plugin.v1.HostMessage.tasks:type_name -> penstock.plugin.v1.Task
+	19, // 7: penstock.plugin.v1.HostMessage.completed:type_name -> penstock.plugin.v1.Completed
+	13, // 8: penstock.plugin.v1.PluginMessage.results:type_name -> penstock.plugin.v1.Result
+	18, // 9: penstock.plugin.v1.PluginMessage.complete:type_name -> penstock.plugin.v1.Complete
+	16, // 10: penstock.plugin.v1.PluginMessage.logs:type_name -> penstock.plugin.v1.Log
+	17, // 11: penstock.plugin.v1.PluginMessage.progress:type_name -> penstock.plugin.v1.Progress
+	14, // 12: penstock.plugin.v1.Result.failure:type_name -> penstock.plugin.v1.Failure
+	15, // 13: penstock.plugin.v1.Result.findings:type_name -> penstock.plugin.v1.Finding
+	24, // 14: penstock.plugin.v1.Complete.request:type_name -> penstock.plugin.v1.CompletionRequest
+	25, // 15: penstock.plugin.v1.Completed.reply:type_name -> penstock.plugin.v1.CompletionReply
+	27, // 16: penstock.plugin.v1.Completed.error:type_name -> penstock.plugin.v1.ProviderError
+	21, // 17: penstock.plugin.v1.Message.parts:type_name -> penstock.plugin.v1.Part
+	22, // 18: penstock.plugin.v1.CompletionRequest.messages:type_name -> penstock.plugin.v1.Message
+	23, // 19: penstock.plugin.v1.CompletionRequest.sampling:type_name -> penstock.plugin.v1.Sampling
+	26, // 20: penstock.plugin.v1.CompletionReply.usage:type_name -> penstock.plugin.v1.Usage
+	27, // 21: penstock.plugin.v1.CompletionReply.error:type_name -> penstock.plugin.v1.ProviderError
+	0,  // 22: penstock.plugin.v1.ProviderError.kind:type_name -> penstock.plugin.v1.ProviderError.Kind
+	1,  // 23: penstock.plugin.v1.Stage.Describe:input_type -> penstock.plugin.v1.DescribeRequest
+	5,  // 24: penstock.plugin.v1.Stage.Configure:input_type -> penstock.plugin.v1.ConfigureRequest
+	10, // 25: penstock.plugin.v1.Stage.Work:input_type -> penstock.plugin.v1.HostMessage
+	1,  // 26: penstock.plugin.v1.Provider.Describe:input_type -> penstock.plugin.v1.DescribeRequest
+	20, // 27: penstock.plugin.v1.Provider.Configure:input_type -> penstock.plugin.v1.ConfigureProviderRequest
+	24, // 28: penstock.plugin.v1.Provider.Complete:input_type -> penstock.plugin.v1.CompletionRequest
+	2,  // 29: penstock.plugin.v1.Stage.Describe:output_type -> penstock.plugin.v1.StageInfo
+	6,  // 30: penstock.plugin.v1.Stage.Configure:output_type -> penstock.plugin.v1.ConfigureReply
+	11, // 31: penstock.plugin.v1.Stage.Work:output_type -> penstock.plugin.v1.PluginMessage
+	3,  // 32: penstock.plugin.v1.Provider.Describe:output_type -> penstock.plugin.v1.ProviderInfo
+	6,  // 33: penstock.plugin.v1.Provider.Configure:output_type -> penstock.plugin.v1.ConfigureReply
+	25, // 34: penstock.plugin.v1.Provider.Complete:output_type -> penstock.plugin.v1.CompletionReply
+	29, // [29:35] is the sub-list for method output_type
+	23, // [23:29] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_plugins_proto_plugin_proto_init() }
@@ -2362,15 +2439,15 @@ func file_plugins_proto_plugin_proto_init() {
 	if File_plugins_proto_plugin_proto != nil {
 		return
 	}
-	file_plugins_proto_plugin_proto_msgTypes[13].OneofWrappers = []any{}
-	file_plugins_proto_plugin_proto_msgTypes[21].OneofWrappers = []any{}
+	file_plugins_proto_plugin_proto_msgTypes[14].OneofWrappers = []any{}
+	file_plugins_proto_plugin_proto_msgTypes[22].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugins_proto_plugin_proto_rawDesc), len(file_plugins_proto_plugin_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   26,
+			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   2,
 		},

@@ -20,6 +20,16 @@ type Provider struct {
 	// Model tells what a model can do, from its name and a configuration without
 	// secrets; nil: nothing is known of any. It calls nobody.
 	Model func(model string, config []byte) Model
+	// Peer tells whom a block calls, from a configuration without secrets, for
+	// telemetry to name; nil: nobody says. It calls nobody.
+	Peer func(config []byte) Peer
+}
+
+// Peer is whom a provider block calls.
+type Peer struct {
+	System  string // as OpenTelemetry's gen_ai.provider.name has it: "openai", "gcp.gemini"
+	Address string // host name or IP address; empty: no server is called
+	Port    uint32
 }
 
 // Model is what a model can do. What it does not take is refused before a run
@@ -108,6 +118,10 @@ func (s *providerServer) Configure(ctx context.Context, r *proto.ConfigureProvid
 	if s.provider.Model != nil {
 		m := s.provider.Model(r.Model, r.Config)
 		reply.Model = &proto.Model{Known: m.Known, Takes: m.Takes, ContextTokens: m.ContextTokens, MaxOutputTokens: m.MaxOutputTokens}
+	}
+	if s.provider.Peer != nil {
+		p := s.provider.Peer(r.Config)
+		reply.Peer = &proto.Peer{System: p.System, Address: p.Address, Port: p.Port}
 	}
 	return reply, nil
 }
