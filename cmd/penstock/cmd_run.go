@@ -14,6 +14,7 @@ import (
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/engine"
+	"github.com/penstock-run/penstock/internal/telemetry"
 	"github.com/penstock-run/penstock/internal/ui"
 	"github.com/penstock-run/penstock/plugins/bundled"
 )
@@ -119,6 +120,10 @@ func (c *command) run(ctx context.Context, f runFlags) error {
 	defer done()
 	o.Interrupt = interrupt
 	o.Report = &progress{ui: c.printer(), name: o.Graph.Pipeline.Name}
+	var wrong []string
+	o.Telemetry, wrong = telemetry.FromEnvironment(version)
+	c.notes(wrong)
+	defer func() { c.notes(flushed(ctx, o.Telemetry, interrupt)) }()
 	s, err := engine.Run(ctx, o)
 	err = errors.Join(err, c.memo.Save())
 	c.printer().EndFooter()
@@ -134,6 +139,42 @@ func (c *command) run(ctx context.Context, f runFlags) error {
 		return printed(s.Kind)
 	}
 	return nil
+}
+
+func (c *command) notes(lines []string) {
+	for _, line := range lines {
+		c.printer().Note("%s", line)
+	}
+}
+
+// How long the end of a run waits for a collector: what it has not taken by then
+// is lost, and that is said.
+const (
+	flushMost            = 5 * time.Second
+	flushMostInterrupted = time.Second
+)
+
+// flushed sends what is left to tell of a run. Who interrupts is not kept waiting.
+func flushed(ctx context.Context, x *telemetry.Exporter, interrupt <-chan struct{}) []string {
+	if x == nil {
+		return nil
+	}
+	most := flushMost
+	select {
+	case <-interrupt:
+		most, interrupt = flushMostInterrupted, nil
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	go func() {
+		select {
+		case <-interrupt:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return x.Close(ctx)
 }
 
 // interrupts turns the first SIGINT or SIGTERM into a closed channel and the

@@ -32,6 +32,8 @@ var layers = map[string]string{
 	"internal/source":  "dag",
 	"internal/ui":      "dag",
 
+	"internal/telemetry": "dag plugins/proto",
+
 	"internal/revision": "dag",
 
 	"internal/lang/expr":  "dag internal/canon internal/diag internal/schema internal/text internal/weburl",
@@ -40,7 +42,7 @@ var layers = map[string]string{
 	"internal/host":       "dag internal/confine plugins/proto plugins/sdk",
 	"internal/completion": "dag internal/canon plugins/proto",
 	"gate":                "dag internal/canon internal/fetch internal/schema internal/similar internal/text internal/weburl",
-	"internal/engine":     "dag gate internal/canon internal/completion internal/diag internal/draw internal/fetch internal/host internal/lang internal/source internal/staging plugins/proto",
+	"internal/engine":     "dag gate internal/canon internal/completion internal/diag internal/draw internal/fetch internal/host internal/lang internal/source internal/staging internal/telemetry plugins/proto",
 	"internal/report":     "dag internal/draw internal/engine",
 	"internal/trial":      "dag gate internal/canon internal/diag internal/engine internal/host internal/lang internal/source internal/staging",
 
@@ -62,6 +64,7 @@ var foreign = []struct{ path, only, reason string }{
 	{"github.com/hashicorp/hcl/v2", "internal/lang internal/lang/expr internal/diag", "the language is one layer: nothing below it reads HCL"},
 	{"github.com/hashicorp/go-plugin", "internal/host plugins/sdk", "how processes are started is the host's"},
 	{"google.golang.org/grpc", "internal/host plugins/sdk plugins/proto", "the wire is the host's and the SDK's"},
+	{"go.opentelemetry.io", "internal/telemetry", "its names and its process-wide state are kept in one place"},
 	{"github.com/spf13/cobra", "cmd/penstock", "flags are the command's"},
 	{"github.com/agnivade/levenshtein", "internal/text internal/diag", "one place counts edits of data, one of names"},
 }

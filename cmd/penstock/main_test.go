@@ -33,6 +33,7 @@ func TestScripts(t *testing.T) {
 	var webs sites
 	schemas := newSchemasSeen(t)
 	var fakes models
+	var told collectors
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -44,17 +45,22 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"asked":    webs.asked,
-			"called":   fakes.called,
-			"checkout": checkout,
-			"exits":    exits,
-			"flip":     flip,
-			"mask":     mask,
-			"model":    fakes.model,
-			"replace":  replace,
-			"small":    small,
-			"snapshot": snapshot,
-			"web":      webs.web,
+			"asked":     webs.asked,
+			"called":    fakes.called,
+			"checkout":  checkout,
+			"collected": told.collected,
+			"collector": told.collector,
+			"exits":     exits,
+			"flip":      flip,
+			"keyed":     told.keyed,
+			"mask":      mask,
+			"model":     fakes.model,
+			"nobody":    nobody,
+			"replace":   replace,
+			"small":     small,
+			"snapshot":  snapshot,
+			"told":      told.told,
+			"web":       webs.web,
 		},
 	})
 }

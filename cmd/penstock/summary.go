@@ -16,6 +16,7 @@ import (
 type runDocument struct {
 	Version  int              `json:"version"`
 	Run      string           `json:"run"`
+	Trace    string           `json:"trace,omitempty"` // id of the trace that OpenTelemetry was told of; absent: of none
 	Pipeline string           `json:"pipeline"`
 	Dry      bool             `json:"dry,omitempty"`
 	Result   string           `json:"result"`
@@ -30,7 +31,7 @@ type runDocument struct {
 func (c *command) printSummary(s *engine.Summary, name string) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(runDocument{1, s.RunID, name, s.Dry, ui.KindName(s.Kind), s.Tally, s.Problems, s.More, s.Tripped})
+		return p.Document(runDocument{1, s.RunID, s.Trace, name, s.Dry, ui.KindName(s.Kind), s.Tally, s.Problems, s.More, s.Tripped})
 	}
 	shown := s.Problems[:min(len(s.Problems), shownItems)]
 	if t := itemTable(shown, p.Width()); t.Len() > 0 {

@@ -98,7 +98,9 @@ func (e *engine) complete(ctx context.Context, s *dag.Stage, request *proto.Comp
 			return call(ctx, request)
 		}
 	}
-	return e.completions.Complete(withStage(ctx, s), s.Provider, caller, request)
+	return e.traced(ctx, s.Provider, request, caller, func(caller completion.Caller) *proto.CompletionReply {
+		return e.completions.Complete(withStage(ctx, s), s.Provider, caller, request)
+	})
 }
 
 // callers start provider processes, each when the first completion needs it.
@@ -106,6 +108,14 @@ type callers struct {
 	engine *engine
 	mu     sync.Mutex
 	made   map[*dag.Provider]completion.Caller
+	peers  map[*dag.Provider]dag.Peer // whom they call, as their plugins say
+}
+
+// peer is whom a provider that was started calls.
+func (c *callers) peer(p *dag.Provider) dag.Peer {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.peers[p]
 }
 
 func (c *callers) of(p *dag.Provider) completion.Caller {
@@ -129,8 +139,11 @@ func (c *callers) start(ctx context.Context, p *dag.Provider) (completion.Caller
 		return nil, err
 	}
 	if c.made == nil {
-		c.made = map[*dag.Provider]completion.Caller{}
+		c.made, c.peers = map[*dag.Provider]completion.Caller{}, map[*dag.Provider]dag.Peer{}
 	}
 	c.made[p] = provider.Complete
+	if c.engine.trace != nil {
+		c.peers[p] = provider.Peer(ctx)
+	}
 	return provider.Complete, nil
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/penstock-run/penstock/internal/fetch"
 	"github.com/penstock-run/penstock/internal/host"
 	"github.com/penstock-run/penstock/internal/staging"
+	"github.com/penstock-run/penstock/internal/telemetry"
 )
 
 // Options say what to run and how.
@@ -50,7 +51,8 @@ type Options struct {
 
 	Rehearsal *Rehearsal // nil: a run in earnest
 
-	Report Report
+	Report    Report
+	Telemetry *telemetry.Exporter // nil: nobody is told
 	// Interrupt asks for an end: closed once, nothing new is visited and what
 	// was paid for finishes. Cancelling the context stops at once.
 	Interrupt <-chan struct{}
@@ -75,6 +77,7 @@ type engine struct {
 	runID   string
 	started time.Time
 	runDoc  dag.Doc // what `run` reads in routes
+	trace   *telemetry.Run
 
 	store       *staging.Store
 	said        *staging.RunLog // what plugins say; nil: nothing is kept
@@ -147,10 +150,11 @@ func Run(ctx context.Context, o Options) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.beginTrace()
 	outline, err := e.keepOutline()
 	if err == nil {
 		err = e.store.StartRun(staging.Run{
-			ID: e.runID, PID: os.Getpid(), Host: hostname(), Pipeline: o.Graph.Pipeline.Name, Started: e.started, Flags: e.flags(), Outline: outline,
+			ID: e.runID, PID: os.Getpid(), Host: hostname(), Pipeline: o.Graph.Pipeline.Name, Started: e.started, Flags: e.flags(), Outline: outline, Trace: e.trace.TraceID(),
 		})
 	}
 	if err != nil {
@@ -413,5 +417,6 @@ func (e *engine) progress() {
 	if now := time.Now(); now.Sub(e.lastOut) >= flushEvery {
 		e.lastOut = now
 		e.Report.Progress(e.tally, e.running)
+		e.countTrace()
 	}
 }

@@ -108,6 +108,8 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 	} else if s.Kind != 0 {
 		end.Error = clip(cmp.Or(e.stop.said, why), errorKept)
 	}
+	s.Trace = e.trace.TraceID()
+	e.endTrace(end.Exit)
 	return s, joinOnce(err, e.store.EndRun(end), e.close(ctx))
 }
 
@@ -120,13 +122,18 @@ func (e *engine) runCounts(of completion.Counters) *staging.RunCounts {
 		LeftOut: t.LeftOut.Only + t.LeftOut.Limit,
 		Asked:   of.Calls, Input: of.Usage.Input, Cached: of.Usage.CachedInput, Output: of.Usage.Output,
 	}
+	c.USD = e.cost(of)
+	return c
+}
+
+// cost is what the calls cost; nil where the price of one is not known.
+func (e *engine) cost(of completion.Counters) *float64 {
 	for _, p := range e.Graph.Providers {
 		if p.Price == nil && of.Calls > 0 {
-			return c // some of it may be that provider's
+			return nil // some of it may be that provider's
 		}
 	}
-	c.USD = &of.USD
-	return c
+	return &of.USD
 }
 
 // errorKept bounds the text of an error that is kept for people.
@@ -168,6 +175,7 @@ func (e *engine) tripped() []string {
 func (e *engine) parkOpen() {
 	reason := e.stop.reason()
 	for _, v := range e.visits {
+		v.trace.Failed("interrupted")
 		for _, w := range v.waiters {
 			e.park(w.item, reason)
 		}

@@ -304,6 +304,7 @@ func (e *engine) start(c *candidateItem) {
 		}
 	}
 	it.refused = failure
+	e.traceItem(it)
 	e.takeUp(f)
 	if e.planning != nil && e.planStart(it, bucketName) {
 		return

@@ -6,6 +6,7 @@ import (
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/gate"
 	"github.com/penstock-run/penstock/internal/staging"
+	"github.com/penstock-run/penstock/internal/telemetry"
 )
 
 // item is one item that was taken in and has not ended.
@@ -27,6 +28,7 @@ type item struct {
 	cause      dag.Code // of infrastructure, with reason; may be empty
 	refused    *dag.Failure
 	origin     dag.Doc // of a refused item
+	trace      *telemetry.Item
 }
 
 // family is a source item with all that it fanned out into: it has one place in
@@ -128,6 +130,7 @@ func (e *engine) spawn(parent *item, step dag.Step) {
 		}
 		child := &item{key: c.Key, t: e.Graph.Child(parent.t, c), past: parent.past, started: true}
 		f.add(child)
+		child.trace = parent.trace.Child(child.key, f.bucket.name, f.source)
 		e.tally.Spawned++
 		e.items.open++
 	}
@@ -150,6 +153,7 @@ func (e *engine) ended(it *item, end dag.End) {
 	}
 	e.Report.Item(itemEnd(it))
 	e.tellEnded(it)
+	it.traceEnd()
 	if e.planning != nil {
 		if end == dag.Parked {
 			e.planning.planParked(it, e.Graph)

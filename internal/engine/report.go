@@ -67,6 +67,7 @@ func (silent) Warn(string)         {}
 // Summary is what a run came to.
 type Summary struct {
 	RunID    string
+	Trace    string // the run's trace, where one is sent
 	Tally    Tally
 	Problems []Problem // in source order; at most 1,000
 	More     int       // problems beyond those

@@ -21,18 +21,21 @@ func (e *engine) visited(r *host.Result) {
 	e.running--
 	e.work[v.stage.Index].running--
 	if r.Err != nil {
+		v.trace.Failed(r.Err.Code)
 		e.failed(v, r)
 		return
 	}
 	m, err := e.record(v, r)
 	if err != nil {
+		v.trace.Failed(dag.EStore)
 		e.abandon(v, err)
 		return
 	}
 	e.tally.Visits++
 	e.tally.Calls += r.Facts.Calls
 	e.release(v)
-	for _, w := range v.waiters {
+	defer func() { v.traceVisited(m) }()
+	for n, w := range v.waiters {
 		if w.item.end != "" {
 			continue
 		}
@@ -43,6 +46,9 @@ func (e *engine) visited(r *host.Result) {
 		if err == nil && v.stage.Samples == 0 {
 			if e.apply(w.item, step, m) {
 				e.ready = append(e.ready, w.item)
+			}
+			if n > 0 {
+				w.item.traceKnown(step, m, true)
 			}
 			continue
 		}
@@ -146,6 +152,9 @@ func (e *engine) apply(it *item, step dag.Step, m made) bool {
 	if err := it.t.Apply(event); err != nil {
 		e.park(it, err)
 		return false
+	}
+	if event.Facts.Reused {
+		it.traceKnown(step, m, false)
 	}
 	return true
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/host"
 	"github.com/penstock-run/penstock/internal/staging"
+	"github.com/penstock-run/penstock/internal/telemetry"
 )
 
 // visit is one action that has to be executed. Items that need the very same
@@ -22,6 +23,7 @@ type visit struct {
 	alone    bool // its process crashed under it once: it runs by itself
 	anew     bool // the model is asked anew, whatever completions are kept
 	waiters  []waiter
+	trace    *telemetry.Visit // of the attempt that is under way
 }
 
 // waiter is an item that waits for a visit, or for one sample of several.
@@ -232,6 +234,7 @@ func (e *engine) submit(v *visit) {
 	e.visits[v.id] = v
 	e.running++
 	e.work[v.stage.Index].running++
+	e.traceVisit(v)
 	e.host.Submit(host.Task{
 		Visit: v.id, Stage: v.stage, Key: v.key, Pass: v.pass, Sample: v.sample,
 		Action: v.action, Attempt: v.attempts, Input: v.input.Bytes, Timeout: v.stage.Timeout, Alone: v.alone, Anew: v.anew,

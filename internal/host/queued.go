@@ -50,6 +50,15 @@ func Answered(ctx context.Context, c dag.Completion) {
 	}
 }
 
+// VisitID is the id of the visit that asks, as its Task had it; 0 where ctx is of none.
+func VisitID(ctx context.Context) uint64 {
+	t, ok := ctx.Value(visitKey{}).(timed)
+	if !ok {
+		return 0
+	}
+	return t.v.task.Visit
+}
+
 func (t timed) change(change func(*deadlines, *visit, time.Time)) {
 	t.p.slot.mu.Lock()
 	defer t.p.slot.mu.Unlock()

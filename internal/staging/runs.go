@@ -23,6 +23,7 @@ type Run struct {
 	Pipeline string          `json:"pipeline"`
 	Started  time.Time       `json:"started"`
 	Flags    []string        `json:"flags,omitempty"`
+	Trace    string          `json:"trace,omitzero"`   // its trace in OpenTelemetry, in hexadecimal; empty: none was sent
 	Outline  dag.Digest      `json:"outline,omitzero"` // the artifact that tells what the pipeline said then
 	Ended    time.Time       `json:"ended,omitzero"`   // zero: it has not said that it ended
 	Tally    map[dag.End]int `json:"tally,omitempty"`
