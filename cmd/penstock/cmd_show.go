@@ -16,13 +16,29 @@ import (
 )
 
 func (c *command) showCommand() *cobra.Command {
-	return &cobra.Command{
+	var stage string
+	var raw int
+	cmd := &cobra.Command{
 		Use:   "show ITEM | DIGEST",
 		Short: "Print an item's trail, or an artifact",
-		Long:  "Print the trail of an item: every visit, every route decision with what it read, and the end.\nGiven the start of a digest (12 hex digits or more), print that artifact.",
-		Args:  oneArg("an item's key, or the start of a digest"),
-		RunE:  func(_ *cobra.Command, args []string) error { return c.show(args[0]) },
+		Long: "Print the trail of an item: every visit, every route decision with what it read, and the end.\n" +
+			"Given the start of a digest (12 hex digits or more), print that artifact. With --stage, print each\n" +
+			"answer of a model that the stage was given for the item: where it came from, who answered, how it\n" +
+			"ended, what it cost; with --raw as well, the server's own bytes of one of them, and nothing else.",
+		Args: oneArg("an item's key, or the start of a digest"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case cmd.Flags().Changed("raw") && stage == "":
+				return usage(`--raw prints an answer that a stage was given: name it with --stage`)
+			case stage != "":
+				return meant("show", args[0], c.showCompletions(args[0], stage, raw, cmd.Flags().Changed("raw")))
+			}
+			return c.show(args[0])
+		},
 	}
+	cmd.Flags().StringVar(&stage, "stage", "", "print the answers that this stage was given for the item")
+	cmd.Flags().IntVar(&raw, "raw", 0, "print the server's own bytes of the answer with this number")
+	return cmd
 }
 
 func (c *command) show(what string) error {
@@ -40,6 +56,9 @@ func (c *command) show(what string) error {
 	}
 	if isHex(what) && len(what) >= 12 {
 		digest, ok, err := findDigest(store, what)
+		if err == nil && !ok {
+			digest, ok, err = engine.FindCompletionDocument(store, what)
+		}
 		if err != nil {
 			return err
 		}

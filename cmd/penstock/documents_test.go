@@ -32,6 +32,7 @@ var documents = []document{
 	{"run", "run", "", 1, runDocument{}},
 	{"status", "status", "", 1, statusDocument{}},
 	{"show", "show", "of an item", 1, showDocument{}},
+	{"show-stage", "show", "with `--stage`", 1, showCompletionsDocument{}},
 	{"why-item", "why", "of an item", 1, whyItemDocument{}},
 	{"why-visit", "why", "of `STAGE[ITEM]`", 1, whyVisitDocument{}},
 	{"why-not-run", "why", "with `--not-run`, or where the stage did not visit the item", 1, whyNotRunDocument{}},

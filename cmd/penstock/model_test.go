@@ -2,11 +2,13 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/go-json-experiment/json"
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/penstock-run/penstock/plugins/echo"
@@ -45,6 +47,20 @@ func (all *models) model(ts *testscript.TestScript, neg bool, args []string) {
 			case "0":
 			case "cut":
 				return wiretest.Step{Text: `{"a":`, Fault: wiretest.Cut, After: 1}
+			case "refused":
+				return wiretest.Step{Text: "I would rather not.", Finish: "refusal"}
+			case "length":
+				return wiretest.Step{Text: `{"text":"a"}`, Finish: "length", Usage: &wiretest.Usage{Input: 100, Output: 10}}
+			case "malformed":
+				return wiretest.Step{Text: `{"text":`}
+			case "misfit":
+				return wiretest.Step{Text: `{"text":7}`}
+			case "echo":
+				said, err := json.Marshal(map[string]string{"text": fmt.Sprint(r.Header)})
+				ts.Check(err)
+				return wiretest.Step{Text: string(said), Model: fmt.Sprint(r.Header)}
+			case "grammar":
+				return wiretest.Step{Status: 400, Body: `{"error":{"message":"The compiled grammar is too large"}}`}
 			case "quota":
 				return wiretest.Step{Status: 429, Body: `{"error":{"message":"m","type":"insufficient_quota"}}`}
 			default:

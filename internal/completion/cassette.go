@@ -60,10 +60,10 @@ type Reply struct {
 // Reasoning.
 type Usage struct {
 	Input       int64 `json:"input,omitzero"`
-	CachedInput int64 `json:"cached_input,omitzero"`
-	CacheWrite  int64 `json:"cache_write,omitzero"`
+	CachedInput int64 `json:"cached_input,omitzero"` // read from the provider's cache, in tokens; 0: none, or not told
+	CacheWrite  int64 `json:"cache_write,omitzero"`  // written to it, in tokens; 0: none, or not told
 	Output      int64 `json:"output,omitzero"`
-	Reasoning   int64 `json:"reasoning,omitzero"`
+	Reasoning   int64 `json:"reasoning,omitzero"` // thought, in tokens; 0: none, or not told
 }
 
 var finishReasons = []string{"stop", "length", "refusal", "content_filter"}

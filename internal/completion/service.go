@@ -53,10 +53,11 @@ type Options struct {
 	Live   bool   // call the providers although Replay names a cassette
 	Record string // cassette to record answers and pages to; empty: none
 
-	Cache     Cache                                 // nil: none
-	Given     func(context.Context, dag.Completion) // hears what is kept of each answer, with the context of the request that got it; nil: nobody listens
-	Providers map[string]ProviderInfo               // by name; one that is missing gets the recipe of its block
-	Withhold  []*dag.Provider                       // whose secrets no recorded page may hold
+	Cache     Cache                                  // nil: none
+	Given     func(context.Context, dag.Completion)  // hears what is kept of each answer, with the context of the request that got it; nil: nobody listens
+	Earlier   func(context.Context) []dag.Completion // what the visit that asks was given before; nil: nothing is known of visits
+	Providers map[string]ProviderInfo                // by name; one that is missing gets the recipe of its block
+	Withhold  []*dag.Provider                        // whose secrets no recorded page may hold
 	Budget    dag.Budget
 	Retry     dag.Retry        // of live calls; zero fields have defaults: 4 attempts, 500ms, 30s
 	MaxWait   time.Duration    // the longest Retry-After that is waited for; 0: a minute
@@ -107,6 +108,9 @@ func New(o Options) (*Service, error) {
 	}
 	if o.Given == nil {
 		o.Given = func(context.Context, dag.Completion) {}
+	}
+	if o.Earlier == nil {
+		o.Earlier = func(context.Context) []dag.Completion { return nil }
 	}
 	if o.MaxWait == 0 {
 		o.MaxWait = time.Minute
@@ -185,11 +189,12 @@ func (s *Service) Complete(ctx context.Context, p *dag.Provider, caller Caller, 
 	if s.replay != nil {
 		return s.replayed(ctx, p, request)
 	}
-	key, err := s.cacheKey(p, request)
+	keys, err := s.keysOf(p, request)
 	if err != nil {
 		return s.failed(failure(proto.ProviderError_INVALID_REQUEST, err.Error()))
 	}
-	if a, kept, ok := s.cached(ctx, key); ok {
+	keys = another(keys, s.options.Earlier(ctx))
+	if a, kept, ok := s.known(ctx, request, keys); ok {
 		s.count(func(c *Counters) { c.Cached++ })
 		s.record(p, request, &a.Reply)
 		s.given(ctx, kept, OriginCache)
@@ -198,13 +203,13 @@ func (s *Service) Complete(ctx context.Context, p *dag.Provider, caller Caller, 
 	if caller == nil {
 		return s.failed(failure(proto.ProviderError_UNAVAILABLE, "provider "+p.Name+" was not started, and no cassette is replayed"))
 	}
-	return s.join(ctx, key, func(ctx context.Context) (*proto.CompletionReply, dag.Completion) {
+	return s.join(ctx, keys[0], func(ctx context.Context) (*proto.CompletionReply, dag.Completion) {
 		reply := s.call(ctx, p, caller, wire, request)
 		if reply.GetError() != nil {
 			return reply, dag.Completion{}
 		}
 		redactReply(p, reply)
-		a, kept := s.keep(p, request, reply, []dag.Digest{key})
+		a, kept := s.keep(p, request, reply, keys)
 		s.record(p, request, &a.Reply)
 		reply.Origin, reply.Raw, reply.WireSchema = OriginLive, nil, nil // a stage gets the same from the cache
 		return reply, kept
@@ -256,8 +261,9 @@ func (s *Service) replayed(ctx context.Context, p *dag.Provider, r *Request) *pr
 	return failure(proto.ProviderError_REPLAY_MISS, message)
 }
 
-// cacheKey covers all that the request on the wire depends on.
-func (s *Service) cacheKey(p *dag.Provider, r *Request) (dag.Digest, error) {
+// cacheKey covers all that the request on the wire depends on. The kind tells keys
+// of one meaning from those of another.
+func (s *Service) cacheKey(p *dag.Provider, r *Request, kind string) (dag.Digest, error) {
 	recipe := s.options.Providers[p.Name].Recipe
 	if recipe.IsZero() {
 		recipe = Recipe(p, dag.Digest{})
@@ -266,7 +272,7 @@ func (s *Service) cacheKey(p *dag.Provider, r *Request) (dag.Digest, error) {
 	if err != nil {
 		return dag.Digest{}, fmt.Errorf("the request is not valid text: %w", err)
 	}
-	return dag.Sum(append(append([]byte("completion/1\n"), recipe[:]...), b...)), nil
+	return dag.Sum(append(append([]byte(kind), recipe[:]...), b...)), nil
 }
 
 func (s *Service) cached(ctx context.Context, key dag.Digest) (*Answer, dag.Completion, bool) {

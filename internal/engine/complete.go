@@ -36,7 +36,7 @@ func (e *engine) openCompletions(planning bool) (*completion.Service, error) {
 		return completion.New(completion.Options{Replay: e.cassette()})
 	}
 	o := completion.Options{
-		Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Given: host.Answered, Log: e.completionLog,
+		Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Given: host.Answered, Earlier: host.Given, Log: e.completionLog,
 		// A visit is tried again by its stage's retry, and finds what was answered
 		// in the cache: trying here as well would multiply the two.
 		Retry:     dag.Retry{Attempts: 1},

@@ -2,6 +2,7 @@ package host
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -57,6 +58,17 @@ func VisitID(ctx context.Context) uint64 {
 		return 0
 	}
 	return t.v.task.Visit
+}
+
+// Given tells what Answered noted of the visit so far.
+func Given(ctx context.Context) []dag.Completion {
+	t, ok := ctx.Value(visitKey{}).(timed)
+	if !ok {
+		return nil
+	}
+	t.p.slot.mu.Lock()
+	defer t.p.slot.mu.Unlock()
+	return slices.Clip(t.v.given) // it only grows, so what is there stays as it is
 }
 
 func (t timed) change(change func(*deadlines, *visit, time.Time)) {
