@@ -1,9 +1,11 @@
 package completion
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/go-json-experiment/json"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/canon"
@@ -56,6 +58,9 @@ func schemaDigest(schema []byte) (dag.Digest, error) {
 // newRequest reads a request off the wire. It fails where the schema is not one
 // strict JSON document; schemaDigest may remember those that it has seen.
 func newRequest(wire *proto.CompletionRequest, schemaDigest func([]byte) (dag.Digest, error)) (*Request, error) {
+	if unknown(wire.ProtoReflect()) {
+		return nil, errors.New("the request has fields that this version of Penstock does not know; an answer may depend on them")
+	}
 	r := &Request{System: wire.GetSystem(), Sample: wire.GetSample(), Messages: make([]Message, 0, len(wire.GetMessages()))}
 	for _, m := range wire.GetMessages() {
 		r.Messages = append(r.Messages, newMessage(m))
@@ -72,6 +77,24 @@ func newRequest(wire *proto.CompletionRequest, schemaDigest func([]byte) (dag.Di
 		r.Sampling = sampling.orNil()
 	}
 	return r, nil
+}
+
+// unknown tells whether a message, or one within it, has fields of a later protocol.
+func unknown(m protoreflect.Message) bool {
+	found := len(m.GetUnknown()) > 0
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Message() == nil:
+		case f.IsList():
+			for i := range v.List().Len() {
+				found = found || unknown(v.List().Get(i).Message())
+			}
+		default:
+			found = found || unknown(v.Message())
+		}
+		return !found
+	})
+	return found
 }
 
 func newMessage(wire *proto.Message) Message {
