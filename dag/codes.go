@@ -38,8 +38,8 @@ var engineCodes = []CodeInfo{
 
 	{ETimeout, "An attempt took longer than the stage's `timeout`.", "Run again to go on; raise `timeout` where it is too short."},
 	{EUnavailable, "A plugin, a provider or a server did not answer.", "Run again when it does: nothing is lost and nothing is paid for twice."},
-	{ERateLimited, "The provider's limit was reached, and stayed so through all attempts.", "Run again later, or lower `limits` of the provider."},
-	{EOverloaded, "The provider was overloaded through all attempts.", "Run again later."},
+	{ERateLimited, "The provider's limit was reached, and stayed so for longer than a run waits.", "Run again later, or lower `limits` of the provider."},
+	{EOverloaded, "The provider was overloaded for longer than a run waits.", "Run again later."},
 	{EAuth, "The provider refused the credentials.", "Set the key that the provider's block names, and run again."},
 	{EQuota, "The provider's quota, or the run's budget, is used up.", "Raise the one that the message names, and run again: what was paid for is kept."},
 	{EPlugin, "A plugin broke the protocol.", "Mend the plugin; the message says how."},

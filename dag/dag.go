@@ -184,7 +184,10 @@ type Provider struct {
 type Limits struct {
 	RequestsPerMinute int
 	TokensPerMinute   int
-	Concurrency       int
+	Concurrency       int           // at a time; 0: 64
+	MaxWait           time.Duration // the longest that a server may ask to be waited for; 0: a minute
+	Patience          time.Duration // how long a server may refuse every call; 0: ten minutes
+	IgnoreLatency     bool          // slower answers are no reason for fewer calls at a time
 }
 
 // Source is where items come from.

@@ -67,6 +67,9 @@ func (d *differ) providerFacts(p *Provider) []fact {
 	l.count("limits.requests_per_minute", p.Limits.RequestsPerMinute)
 	l.count("limits.tokens_per_minute", p.Limits.TokensPerMinute)
 	l.count("limits.concurrency", p.Limits.Concurrency)
+	l.duration("limits.max_wait", p.Limits.MaxWait)
+	l.duration("limits.patience", p.Limits.Patience)
+	l.flag("limits.ignore_latency", p.Limits.IgnoreLatency)
 	if p.Price != nil && p.Price.From == OwnPrice { // else nobody wrote it here
 		for _, price := range []struct {
 			name string

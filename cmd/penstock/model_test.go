@@ -25,9 +25,10 @@ type models struct {
 // model starts a server that speaks every provider's wire for the rest of the
 // script, and answers as builtin/echo would: model [STATUS...]. $MODEL is its
 // address. The first requests are refused with the statuses, in that order, each
-// with the header "Retry-After: 0"; 0 stands for an answer, "cut" for one that is
-// broken off, "quota" for an account that is used up. With -lines it answers with the
-// lines of a file, one a request, the last for ever.
+// with the header "Retry-After: 0", or where it is written 429~250 with a wait of
+// so many milliseconds; 0 stands for an answer, "cut" for one that is broken off,
+// "quota" for an account that is used up. With -lines it answers
+// with the lines of a file, one a request, the last for ever.
 func (all *models) model(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: model [STATUS...], or model -lines FILE")
@@ -64,9 +65,14 @@ func (all *models) model(ts *testscript.TestScript, neg bool, args []string) {
 			case "quota":
 				return wiretest.Step{Status: 429, Body: `{"error":{"message":"m","type":"insufficient_quota"}}`}
 			default:
-				status, err := strconv.Atoi(args[n])
+				word, wait, _ := strings.Cut(args[n], "~")
+				status, err := strconv.Atoi(word)
 				ts.Check(err)
-				return wiretest.Step{Status: status, Header: http.Header{"Retry-After": {"0"}}, Body: `{"error":{"message":"as told"}}`}
+				header := http.Header{"Retry-After": {"0"}}
+				if wait != "" {
+					header = http.Header{"Retry-After-Ms": {wait}}
+				}
+				return wiretest.Step{Status: status, Header: header, Body: `{"error":{"message":"as told"}}`}
 			}
 		}
 		reply, err := answer(context.Background(), wiretest.Heard(r))

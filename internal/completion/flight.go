@@ -2,6 +2,7 @@ package completion
 
 import (
 	"context"
+	"sync"
 
 	pb "google.golang.org/protobuf/proto"
 
@@ -15,31 +16,84 @@ type flight struct {
 	reply   *proto.CompletionReply // once done is closed
 	kept    dag.Completion         // likewise
 	waiting int                    // under Service.mu
-	cancel  context.CancelFunc
+	cancel  context.CancelCauseFunc
+
+	mu      sync.Mutex
+	running bool // its request is at the provider, and does not wait to be sent
+	of      map[*queued]struct{}
+}
+
+// queued is one of the requests of a flight. The time of its visit stands still
+// while the flight waits.
+type queued struct {
+	queue   func() (running func())
+	running func() // nil: its time runs
+}
+
+// run says that the request is sent, wait that it waits to be.
+func (f *flight) run() { f.turn(true) }
+
+func (f *flight) wait() { f.turn(false) }
+
+func (f *flight) turn(running bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.running = running
+	for q := range f.of {
+		f.tell(q)
+	}
+}
+
+func (f *flight) tell(q *queued) {
+	switch {
+	case f.running && q.running != nil:
+		q.running()
+		q.running = nil
+	case !f.running && q.running == nil:
+		q.running = q.queue()
+	}
+}
+
+// join adds a request; what it gives takes it out, and lets its time run.
+func (f *flight) join(queue func() (running func())) (leave func()) {
+	q := &queued{queue: queue}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.of[q] = struct{}{}
+	f.tell(q)
+	return func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		delete(f.of, q)
+		if q.running != nil {
+			q.running()
+		}
+	}
 }
 
 // join makes a live call, or waits for one that is under way for an equal
 // request. The call goes on while anybody waits: the one who began it may be
 // cancelled without failing the others.
-func (s *Service) join(ctx context.Context, key dag.Digest, call func(context.Context) (*proto.CompletionReply, dag.Completion)) *proto.CompletionReply {
+func (s *Service) join(ctx context.Context, key dag.Digest, call func(context.Context, *flight) (*proto.CompletionReply, dag.Completion)) *proto.CompletionReply {
 	s.mu.Lock()
 	f, under := s.flights[key]
 	if !under {
-		shared, cancel := context.WithCancel(context.WithoutCancel(ctx))
-		f = &flight{done: make(chan struct{}), cancel: cancel}
+		shared, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+		f = &flight{done: make(chan struct{}), cancel: cancel, of: map[*queued]struct{}{}}
 		s.flights[key] = f
 		go func() {
-			reply, kept := call(shared)
+			reply, kept := call(shared, f)
 			s.mu.Lock()
 			f.reply, f.kept = reply, kept
 			s.leave(key, f)
 			s.mu.Unlock()
 			close(f.done)
-			cancel()
+			cancel(nil)
 		}()
 	}
 	f.waiting++
 	s.mu.Unlock()
+	defer f.join(func() func() { return s.options.Queued(ctx) })()
 
 	select {
 	case <-f.done:
@@ -55,7 +109,7 @@ func (s *Service) join(ctx context.Context, key dag.Digest, call func(context.Co
 		f.waiting--
 		if f.waiting == 0 {
 			s.leave(key, f) // or the next equal request would join a call that is being cancelled
-			f.cancel()
+			f.cancel(context.Cause(ctx))
 		}
 		s.mu.Unlock()
 		return interrupted(ctx.Err())

@@ -1,7 +1,10 @@
 package completion
 
 import (
+	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,149 +14,338 @@ import (
 	"github.com/penstock-run/penstock/plugins/proto"
 )
 
-// limiter bounds the live calls of one provider over all stages that it is
-// lent to: how many at a time, how many requests and tokens a minute, and none
-// before the moment that the server itself named.
+// limiter lets the live calls of one provider go, over all stages that it is lent
+// to: first come, first served; no more at a time than its window, no more a
+// minute than its block says; and in a time of trouble one after the other, each
+// after a pause (trouble.go).
 type limiter struct {
-	slots    chan struct{} // nil: no bound
-	requests *rate.Limiter // nil: no bound
-	tokens   *rate.Limiter // nil: no bound
+	name              string
+	clock             clock
+	jitter            func(below time.Duration) time.Duration
+	log               func(line string)            // for people, called without mu
+	counted           func(change func(*Counters)) // called with mu
+	requests, tokens  *rate.Limiter                // nil: no bound
+	maxWait, patience time.Duration
 
-	mu        sync.Mutex
-	notBefore time.Time
+	mu       sync.Mutex
+	queue    []*ticket // in order of their place
+	places   uint64    // tickets so far
+	sent     uint64    // calls so far: the number of the last
+	inFlight int
+	window   window
+
+	failures  int // calls without an answer, in a row
+	trouble   trouble
+	mark      uint64               // number of the last call that was sent before the trouble's last pause
+	probe     uint64               // number of the one call that may be under way in it; 0: none is
 	shut      *proto.ProviderError // why no call is made any more; nil: they are
+	shutUntil time.Time            // zero: for the rest of the run
+	over      string               // why waits are over; empty: they are not
+
+	wakes time.Time // when stop's timer fires
+	stop  func()    // nil: no timer is set
+	paced bool      // it was told that the block's own limits make calls wait
+	lines []string  // to be told once mu is free
 }
 
-// shutOn ends a provider's calls, those that wait among them, on an error that no
-// other request would fare better with.
-func (l *limiter) shutOn(e *proto.ProviderError) {
-	switch e.GetKind() {
-	case proto.ProviderError_AUTH, proto.ProviderError_QUOTA, proto.ProviderError_NOT_FOUND:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		if l.shut == nil {
-			l.shut = e
-		}
+// ticket is a request's place in the queue. It keeps it while it is refused.
+type ticket struct {
+	tokens int // as estimated
+	place  uint64
+	number uint64 // of its call, once it may go
+
+	ready  chan struct{} // closed when it may go, or is denied
+	denied *proto.ProviderError
+	taken  []*rate.Reservation
+	at     time.Time // when they allow it
+	asked  time.Time // when it came into the queue
+
+	waited  time.Duration // in the queue, in all
+	refused int
+	said    string // by the provider, when it refused it last
+}
+
+func (s *Service) newLimiter(p *dag.Provider) *limiter {
+	limits := p.Limits
+	l := &limiter{
+		name: p.Name, clock: s.clock, jitter: s.jitter, counted: s.count, over: s.over,
+		log:     func(line string) { s.options.Log("warn", line) },
+		maxWait: limits.MaxWait, patience: limits.Patience,
+		window: newWindow(limits.Concurrency, limits.IgnoreLatency),
 	}
-}
-
-// why tells on what the provider's calls ended; nil: they have not.
-func (l *limiter) why() *proto.ProviderError {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.shut
-}
-
-func newLimiter(l dag.Limits) *limiter {
-	var lim limiter
-	if l.Concurrency > 0 {
-		lim.slots = make(chan struct{}, l.Concurrency)
+	if l.maxWait <= 0 {
+		l.maxWait = defaultMaxWait
 	}
-	if n := l.RequestsPerMinute; n > 0 {
+	if l.patience <= 0 {
+		l.patience = patience
+	}
+	if n := limits.RequestsPerMinute; n > 0 {
 		// A second's worth may go at once: servers count over windows shorter
 		// than a minute, and a whole minute's burst would meet a refusal.
-		lim.requests = rate.NewLimiter(perMinute(n), max(1, n/60))
+		l.requests = rate.NewLimiter(perMinute(n), max(1, n/60))
 	}
-	if n := l.TokensPerMinute; n > 0 {
-		lim.tokens = rate.NewLimiter(perMinute(n), n)
+	if n := limits.TokensPerMinute; n > 0 {
+		l.tokens = rate.NewLimiter(perMinute(n), n)
 	}
-	return &lim
+	return l
 }
 
 func perMinute(n int) rate.Limit { return rate.Limit(float64(n) / 60) }
 
-// acquire waits for a free slot, then for the moment when a call that costs so
-// many tokens may go. The slot is held when it returns nil.
-func (l *limiter) acquire(ctx context.Context, tokens int, clock clock) error {
+func (l *limiter) say(format string, args ...any) {
+	l.lines = append(l.lines, fmt.Sprintf(format, args...))
+}
+
+// unlock lets mu go, and tells what there is to tell.
+func (l *limiter) unlock() {
+	lines := l.lines
+	l.lines = nil
+	l.mu.Unlock()
+	for _, line := range lines {
+		l.log(line)
+	}
+}
+
+// enter waits until a call may go, which leave must be told the end of. It fails
+// with a *deniedError where none may, or with the context's.
+func (l *limiter) enter(ctx context.Context, t *ticket) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if l.slots != nil {
-		select {
-		case l.slots <- struct{}{}:
-		case <-ctx.Done():
-			return ctx.Err()
+	l.mu.Lock()
+	if t.place == 0 {
+		l.places++
+		t.place = l.places
+	}
+	t.ready, t.asked = make(chan struct{}), l.clock.now()
+	// One that was refused has an early place: it stands near the front.
+	at, _ := slices.BinarySearchFunc(l.queue, t, func(a, b *ticket) int { return cmp.Compare(a.place, b.place) })
+	l.queue = slices.Insert(l.queue, at, t)
+	l.dispatch()
+	l.unlock()
+	select {
+	case <-t.ready:
+		if t.denied != nil {
+			return &deniedError{t.denied}
 		}
+		return nil
+	case <-ctx.Done():
 	}
-	if err := l.wait(ctx, tokens, clock); err != nil {
-		l.release()
-		return err
+	l.mu.Lock()
+	defer l.unlock()
+	if at := slices.Index(l.queue, t); at >= 0 {
+		l.queue = slices.Delete(l.queue, at, at+1)
+		l.giveBack(t)
+	} else if t.denied == nil {
+		l.end(t) // it was let go this very moment
 	}
-	return nil
+	l.dispatch()
+	return ctx.Err()
 }
 
-func (l *limiter) wait(ctx context.Context, tokens int, clock clock) error {
-	now := clock.now()
-	var delay time.Duration
-	var taken []*rate.Reservation
-	reserve := func(r *rate.Limiter, n int) {
-		reservation := r.ReserveN(now, min(n, r.Burst()))
-		taken = append(taken, reservation)
-		delay = max(delay, reservation.DelayFrom(now))
-	}
-	if l.requests != nil {
-		reserve(l.requests, 1)
-	}
-	if l.tokens != nil {
-		reserve(l.tokens, tokens)
-	}
-	for {
-		delay = max(delay, l.pause(clock.now()))
-		if delay <= 0 {
-			return nil
+// deniedError is why a provider's calls are over.
+type deniedError struct{ why *proto.ProviderError }
+
+func (e *deniedError) Error() string { return e.why.GetMessage() }
+
+// dispatch lets go whom it may, and sees to it that the next one is not forgotten.
+func (l *limiter) dispatch() {
+	now := l.clock.now()
+	for len(l.queue) > 0 {
+		if why := l.closed(now); why != nil {
+			l.deny(now, why)
+			return
 		}
-		if err := clock.sleep(ctx, delay); err != nil {
-			for _, r := range taken {
-				r.CancelAt(clock.now())
-			}
-			return err
+		t := l.queue[0]
+		at, known := l.next(t, now)
+		switch {
+		case known && !at.After(now):
+			l.queue = slices.Delete(l.queue, 0, 1)
+			l.send(t, now)
+			continue
+		case l.over != "":
+			l.deny(now, &proto.ProviderError{Kind: proto.ProviderError_UNAVAILABLE, Message: "it waited for provider " + l.name + " when " + l.over})
+		case known:
+			l.wake(at, now)
 		}
-		delay = 0 // but the server may have asked for more while this slept
+		return
+	}
+	if l.stop != nil {
+		l.stop()
+		l.stop = nil
 	}
 }
 
-func (l *limiter) release() {
-	if l.slots != nil {
-		<-l.slots
+// next is when a ticket may go; false where only another call's end can tell.
+func (l *limiter) next(t *ticket, now time.Time) (time.Time, bool) {
+	switch {
+	case l.inFlight >= l.window.size, l.probe != 0:
+		return time.Time{}, false
+	case l.trouble.level == 0 && l.failures > 0 && l.failures+l.inFlight >= failuresToOpen:
+		return time.Time{}, false // those under way decide whether there is trouble
+	}
+	if t.taken == nil {
+		l.reserve(t, now)
+	}
+	if t.at.Sub(now) >= worthTelling && !l.paced {
+		l.paced = true
+		l.say("provider %s: its limits a minute let the next call go in %s; such waits are not told again", l.name, brief(t.at.Sub(now)))
+	}
+	if l.trouble.until.After(t.at) {
+		return l.trouble.until, true
+	}
+	return t.at, true
+}
+
+// reserve takes the ticket's part of what a minute allows.
+func (l *limiter) reserve(t *ticket, now time.Time) {
+	t.at, t.taken = now, make([]*rate.Reservation, 0, 2)
+	take := func(from *rate.Limiter, n int) {
+		if from == nil {
+			return
+		}
+		r := from.ReserveN(now, min(n, from.Burst()))
+		t.taken = append(t.taken, r)
+		if at := now.Add(r.DelayFrom(now)); at.After(t.at) {
+			t.at = at
+		}
+	}
+	take(l.requests, 1)
+	take(l.tokens, t.tokens)
+}
+
+func (l *limiter) giveBack(t *ticket) {
+	for _, r := range t.taken {
+		r.CancelAt(l.clock.now())
+	}
+	t.taken = nil
+}
+
+func (l *limiter) send(t *ticket, now time.Time) {
+	l.sent++
+	l.inFlight++
+	t.number, t.taken = l.sent, nil
+	if l.trouble.level > 0 {
+		l.probe = t.number
+	}
+	t.waited += now.Sub(t.asked)
+	close(t.ready)
+}
+
+// deny lets all who wait know that they wait in vain.
+func (l *limiter) deny(now time.Time, why *proto.ProviderError) {
+	for _, t := range l.queue {
+		l.giveBack(t)
+		t.waited += now.Sub(t.asked)
+		t.denied = why
+		close(t.ready)
+	}
+	l.queue = nil
+}
+
+// wake sees to a dispatch at a moment.
+func (l *limiter) wake(at, now time.Time) {
+	if l.stop != nil && !at.Before(l.wakes) {
+		return // and the timer that is set looks again
+	}
+	if l.stop != nil {
+		l.stop()
+	}
+	l.wakes = at
+	l.stop = l.clock.after(at.Sub(now), func() {
+		l.mu.Lock()
+		defer l.unlock()
+		l.stop = nil
+		l.dispatch()
+	})
+}
+
+// closed tells why no call may go now; nil: calls may.
+func (l *limiter) closed(now time.Time) *proto.ProviderError {
+	if l.shut != nil && !l.shutUntil.IsZero() && !now.Before(l.shutUntil) {
+		l.shut, l.failures = nil, 0
+	}
+	return l.shut
+}
+
+// why tells on what the provider's calls have ended; nil: they have not.
+func (l *limiter) why() *proto.ProviderError {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.closed(l.clock.now())
+}
+
+// leave hears what came of a call, and reports whether it is asked again: a
+// refusal for want of room is no failure of the request.
+func (l *limiter) leave(t *ticket, o ending) (again bool) {
+	l.mu.Lock()
+	defer l.unlock()
+	now := l.clock.now()
+	inUse := 2*l.inFlight >= l.window.size
+	l.end(t)
+	e := o.err
+	hint := time.Duration(e.GetRetryAfterMillis()) * time.Millisecond
+	switch kind := e.GetKind(); {
+	case o.unheard:
+	case e == nil:
+		l.window.succeeded(t.number, l.sent, o.took, inUse)
+		l.answered(now, t.number)
+	case capacity(kind):
+		t.refused++
+		t.said = e.GetMessage()
+		l.refused(now, t.number, hint, e)
+		again = true
+	case transport(kind):
+		l.failed(now, t.number, hint, e)
+	case kind == proto.ProviderError_AUTH, kind == proto.ProviderError_QUOTA, kind == proto.ProviderError_NOT_FOUND:
+		if l.shut == nil {
+			l.shut, l.shutUntil = &proto.ProviderError{Kind: kind, Message: e.GetMessage()}, time.Time{}
+		}
+	default:
+		l.answered(now, t.number)
+	}
+	l.dispatch()
+	return again
+}
+
+// ending is what came of a call.
+type ending struct {
+	err     *proto.ProviderError // nil: an answer
+	took    time.Duration
+	unheard bool // the call was given up, or never made: it says nothing of the provider
+}
+
+func (l *limiter) end(t *ticket) {
+	l.inFlight--
+	if l.probe == t.number {
+		l.probe = 0
 	}
 }
 
 // spent books what a call cost beyond its estimate; later calls wait for it.
-func (l *limiter) spent(extra int, now time.Time) {
+func (l *limiter) spent(extra int) {
 	if l.tokens != nil && extra > 0 {
-		l.tokens.ReserveN(now, min(extra, l.tokens.Burst()))
+		l.tokens.ReserveN(l.clock.now(), min(extra, l.tokens.Burst()))
 	}
 }
 
-// hold keeps every call of the provider back until then: a server that says
-// "in 20 seconds" means all of its caller, not one request.
-func (l *limiter) hold(until time.Time) {
+// endWaits lets no call wait any more: one that cannot go at once is denied.
+func (l *limiter) endWaits(why string) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	if until.After(l.notBefore) {
-		l.notBefore = until
+	defer l.unlock()
+	if l.over == "" {
+		l.over = why
 	}
-}
-
-func (l *limiter) pause(now time.Time) time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.notBefore.Sub(now)
+	l.dispatch()
 }
 
 // clock is the time as the service sees it; tests bring their own.
 type clock struct {
 	now   func() time.Time
-	sleep func(ctx context.Context, d time.Duration) error
+	after func(d time.Duration, f func()) (stop func())
 }
 
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+func after(d time.Duration, f func()) (stop func()) {
+	timer := time.AfterFunc(d, f)
+	return func() { timer.Stop() }
 }

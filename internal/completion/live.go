@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	pb "google.golang.org/protobuf/proto"
@@ -13,124 +15,98 @@ import (
 	"github.com/penstock-run/penstock/plugins/proto"
 )
 
-func withDefaults(r dag.Retry) dag.Retry {
-	if r.Attempts <= 0 {
-		r.Attempts = 4
+// call asks the provider as soon as it may, and again for as long as it has no room
+// for the request. Every other error is the caller's: trying again is the matter of
+// the stage's retry, and two who try again would multiply. The note tells the trail
+// what was waited for.
+func (s *Service) call(ctx context.Context, p *dag.Provider, caller Caller, wire *proto.CompletionRequest, r *Request, f *flight) (reply *proto.CompletionReply, note string) {
+	if s.options.Budget.USD > 0 && p.Price == nil {
+		return s.failed(failure(proto.ProviderError_QUOTA, "the run has a budget in US dollars, but the price of provider "+p.Name+" is not known: give it a price block")), ""
 	}
-	if r.Backoff <= 0 {
-		r.Backoff = 500 * time.Millisecond
-	}
-	if r.MaxBackoff <= 0 {
-		r.MaxBackoff = 30 * time.Second
-	}
-	return r
-}
-
-// call asks the provider, again after errors that pass, each attempt within
-// the limits and the budget.
-func (s *Service) call(ctx context.Context, p *dag.Provider, caller Caller, wire *proto.CompletionRequest, r *Request) *proto.CompletionReply {
 	limits := s.limiter(p)
-	for attempt := 1; ; attempt++ {
-		reply := s.attempt(ctx, p, limits, caller, wire, r)
-		e := reply.GetError()
-		if e == nil {
+	t := &ticket{tokens: r.inputTokens()}
+	for {
+		if err := limits.enter(ctx, t); err != nil {
+			return s.failed(waitedInVain(err)), ""
+		}
+		reply, o := s.attempt(ctx, p, limits, caller, wire, r, f)
+		if o.err != nil {
+			o.err.Message = redact(p, o.err.Message)
+		}
+		again := limits.leave(t, o)
+		if o.err == nil {
 			s.count(func(c *Counters) { c.Live++ })
-			return reply
+			return reply, t.note(p)
 		}
-		e.Message = redact(p, e.Message)
-		limits.shutOn(e)
-		if !passes(e.GetKind()) || ctx.Err() != nil {
-			return s.failed(reply)
+		if why := limits.why(); why != nil && transport(o.err.GetKind()) && !o.unheard {
+			return s.failed(failure(why.GetKind(), why.GetMessage())), ""
 		}
-		asked := time.Duration(e.GetRetryAfterMillis()) * time.Millisecond
-		if asked > 0 {
-			limits.hold(s.clock.now().Add(min(asked, s.options.MaxWait)))
-		}
-		if asked > s.options.MaxWait {
-			e.Message += fmt.Sprintf(" (asked to wait %s; at most %s are waited)", asked, s.options.MaxWait)
-			return s.failed(reply)
-		}
-		if attempt >= s.options.Retry.Attempts {
-			if attempt > 1 {
-				e.Message += fmt.Sprintf(" (after %d attempts)", attempt)
-			}
-			return s.failed(reply)
-		}
-		// The wait follows this attempt's own answer, never an earlier one's.
-		wait := max(asked, s.jitter(s.backoff(attempt)))
-		s.options.Log("debug", fmt.Sprintf("provider %s: %s; attempt %d of %d in %s", p.Name, e.Message, attempt+1, s.options.Retry.Attempts, wait.Round(time.Millisecond)))
-		if err := s.clock.sleep(ctx, wait); err != nil {
-			return s.failed(interrupted(err))
+		if !again || ctx.Err() != nil {
+			return s.failed(reply), ""
 		}
 	}
 }
 
-// passes tells which errors are worth another attempt; every other one,
-// unknown ones included, is final.
-func passes(kind proto.ProviderError_Kind) bool {
-	switch kind {
-	case proto.ProviderError_RATE_LIMITED, proto.ProviderError_OVERLOADED, proto.ProviderError_TIMEOUT, proto.ProviderError_UNAVAILABLE:
-		return true
+// waitedInVain is what a request came to that was never sent, or not again.
+func waitedInVain(err error) *proto.CompletionReply {
+	if denied := new(deniedError); errors.As(err, &denied) {
+		return failure(denied.why.GetKind(), denied.why.GetMessage())
 	}
-	return false
+	return interrupted(err)
 }
 
-func (s *Service) backoff(attempt int) time.Duration {
-	d := s.options.Retry.Backoff
-	for range attempt - 1 {
-		if d *= 2; d >= s.options.Retry.MaxBackoff {
-			break
-		}
+// note tells the trail what a request waited for; empty where it is not worth it.
+func (t *ticket) note(p *dag.Provider) string {
+	switch waited := brief(t.waited); {
+	case t.refused == 1:
+		return fmt.Sprintf("waited %s for provider %s, which refused this once: %s", waited, p.Name, t.said)
+	case t.refused > 1:
+		return fmt.Sprintf("waited %s for provider %s, which refused this %d times, last: %s", waited, p.Name, t.refused, t.said)
+	case t.waited >= worthTelling:
+		return fmt.Sprintf("waited %s for its turn at provider %s", waited, p.Name)
 	}
-	return min(d, s.options.Retry.MaxBackoff)
+	return ""
 }
-
-// fullJitter spreads retries over the whole interval, so that callers that
-// failed together do not come back together.
-func fullJitter(below time.Duration) time.Duration { return rand.N(below + 1) }
 
 // attempt makes one live call and books what it cost.
-func (s *Service) attempt(ctx context.Context, p *dag.Provider, limits *limiter, caller Caller, wire *proto.CompletionRequest, r *Request) *proto.CompletionReply {
-	if s.options.Budget.USD > 0 && p.Price == nil {
-		return failure(proto.ProviderError_QUOTA, "the run has a budget in US dollars, but the price of provider "+p.Name+" is not known: give it a price block")
-	}
-	if err := limits.acquire(ctx, r.inputTokens(), s.clock); err != nil {
-		return interrupted(err)
-	}
-	defer limits.release()
-	if why := limits.why(); why != nil { // it may have come while this one waited
-		return failure(why.GetKind(), why.GetMessage())
-	}
+func (s *Service) attempt(ctx context.Context, p *dag.Provider, limits *limiter, caller Caller, wire *proto.CompletionRequest, r *Request, f *flight) (*proto.CompletionReply, ending) {
 	reserved := worst(r, p.Price)
 	if err := s.budget.reserve(ctx, reserved); err != nil {
+		reply := interrupted(err)
 		if spent := new(spentError); errors.As(err, &spent) {
-			return failure(proto.ProviderError_QUOTA, spent.text)
+			reply = failure(proto.ProviderError_QUOTA, spent.text)
 		}
-		return interrupted(err)
+		return reply, ending{err: reply.GetError(), unheard: ctx.Err() != nil}
 	}
+	f.run()
+	began := s.clock.now()
 	reply, err := caller(ctx, pb.Clone(wire).(*proto.CompletionRequest))
+	took := s.clock.now().Sub(began)
+	f.wait()
 	switch {
 	case err != nil && ctx.Err() != nil:
-		reply = interrupted(ctx.Err())
+		reply = interrupted(context.Cause(ctx))
 	case err != nil:
 		reply = failure(proto.ProviderError_UNAVAILABLE, "provider "+p.Name+": "+err.Error())
 	case reply == nil:
 		reply = failure(proto.ProviderError_UNAVAILABLE, "provider "+p.Name+" gave no reply")
 	}
 	used := usageOf(reply)
-	took := actual(used, p.Price)
-	s.budget.settle(reserved, took)
-	limits.spent(took.tokens-r.inputTokens(), s.clock.now())
+	cost := actual(used, p.Price)
+	s.budget.settle(reserved, cost)
+	limits.spent(cost.tokens - r.inputTokens())
 	s.count(func(c *Counters) {
 		c.Calls++
-		c.USD += took.usd
+		c.USD += cost.usd
 		c.Usage.Input += used.Input
 		c.Usage.CachedInput += used.CachedInput
 		c.Usage.CacheWrite += used.CacheWrite
 		c.Usage.Output += used.Output
 		c.Usage.Reasoning += used.Reasoning
 	})
-	return reply
+	// A call that was given up says nothing of its provider, unless its time was over.
+	givenUp := ctx.Err() != nil && reply.GetError() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
+	return reply, ending{err: reply.GetError(), took: took, unheard: givenUp}
 }
 
 // usageOf reads what a server says that a call has cost; what cannot be, a
@@ -148,11 +124,41 @@ func (s *Service) limiter(p *dag.Provider) *limiter {
 	defer s.mu.Unlock()
 	l, ok := s.limiters[p.Name]
 	if !ok {
-		l = newLimiter(p.Limits)
+		l = s.newLimiter(p)
 		s.limiters[p.Name] = l
 	}
 	return l
 }
+
+// EndWaits ends all waiting for providers, now and from now on: a call that cannot
+// go at once fails, and what is under way goes on. why completes "it waited when".
+func (s *Service) EndWaits(why string) {
+	s.mu.Lock()
+	if s.over == "" {
+		s.over = why
+	}
+	limiters := slices.Collect(maps.Values(s.limiters))
+	s.mu.Unlock()
+	for _, l := range limiters {
+		l.endWaits(why)
+	}
+}
+
+// Closed tells why nothing more is asked of a provider now; empty where it is. A
+// request that failed on that is not worth another attempt.
+func (s *Service) Closed(p *dag.Provider) string {
+	s.mu.Lock()
+	l := s.limiters[p.Name]
+	s.mu.Unlock()
+	if l == nil {
+		return ""
+	}
+	return l.why().GetMessage()
+}
+
+// fullJitter spreads waits over an interval, so that callers that were refused
+// together do not come back together.
+func fullJitter(below time.Duration) time.Duration { return rand.N(below + 1) }
 
 func interrupted(err error) *proto.CompletionReply {
 	if errors.Is(err, context.DeadlineExceeded) {

@@ -27,9 +27,11 @@ func script(calls *atomic.Int64, errs ...*proto.ProviderError) Caller {
 	}
 }
 
-func TestRetries(t *testing.T) {
-	e := func(kind proto.ProviderError_Kind, seconds int64) *proto.ProviderError {
-		return &proto.ProviderError{Kind: kind, Message: "told", RetryAfterMillis: seconds * 1000}
+// What a provider has no room for is asked again by the service, however often;
+// every other error goes back at once, to the one who tries again.
+func TestAttempts(t *testing.T) {
+	e := func(kind proto.ProviderError_Kind, millis int64) *proto.ProviderError {
+		return &proto.ProviderError{Kind: kind, Message: "told", RetryAfterMillis: millis}
 	}
 	const s = time.Second
 	limited, overloaded := proto.ProviderError_RATE_LIMITED, proto.ProviderError_OVERLOADED
@@ -40,18 +42,29 @@ func TestRetries(t *testing.T) {
 		slept []time.Duration
 		want  string // of the error; empty: answered
 	}{
-		{"one of each that passes", []*proto.ProviderError{e(overloaded, 0), e(proto.ProviderError_TIMEOUT, 0), e(proto.ProviderError_UNAVAILABLE, 0)}, 4, []time.Duration{s / 2, s, 2 * s}, ""},
-		{"each hint is its own", []*proto.ProviderError{e(limited, 1), e(limited, 5), e(limited, 20)}, 4, []time.Duration{s, 5 * s, 20 * s}, ""},
-		{"for ever", []*proto.ProviderError{e(limited, 1), e(limited, 1), e(limited, 1), e(limited, 1), e(limited, 1)}, 4, []time.Duration{s, s, 2 * s}, "RATE_LIMITED: told (after 4 attempts)"},
-		{"tomorrow", []*proto.ProviderError{e(limited, 86400)}, 1, nil, "RATE_LIMITED: told (asked to wait 24h0m0s; at most 1m0s are waited)"},
+		{"each hint is its own", []*proto.ProviderError{e(limited, 1000), e(limited, 5000), e(limited, 20000)}, 4, []time.Duration{s, 5 * s, 20 * s}, ""},
+		{"a hint of milliseconds", []*proto.ProviderError{e(limited, 250)}, 2, []time.Duration{s / 4}, ""},
+		{"hints that are too short", []*proto.ProviderError{e(limited, 250), e(limited, 250), e(limited, 250), e(limited, 250)}, 5, []time.Duration{s / 4, s, 2 * s, 4 * s}, ""},
+		{"no hint", []*proto.ProviderError{e(limited, 0), e(overloaded, 0), e(limited, 0), e(overloaded, 0), e(limited, 0), e(limited, 0), e(limited, 0)}, 8,
+			[]time.Duration{s, 2 * s, 4 * s, 8 * s, 16 * s, 30 * s, 30 * s}, ""},
+		{"a hint after none", []*proto.ProviderError{e(overloaded, 0), e(limited, 7000)}, 3, []time.Duration{s, 7 * s}, ""},
+		{"just as long as is waited", []*proto.ProviderError{e(limited, 60000)}, 2, []time.Duration{60 * s}, ""},
+		{"tomorrow", []*proto.ProviderError{e(limited, 86400000)}, 1, nil,
+			"RATE_LIMITED: told; provider writer asks to be left alone for 24h0m0s, and no longer than 1m0s is waited (`max_wait` of its limits): nothing more is asked of it before 2026-01-16 10:15:00 UTC, run again then"},
+		{"later than is waited", []*proto.ProviderError{e(overloaded, 0), e(overloaded, 60001)}, 2, []time.Duration{s},
+			"OVERLOADED: told; provider writer asks to be left alone for 1m0s, and no longer than 1m0s is waited (`max_wait` of its limits): nothing more is asked of it before 10:16:01, run again then"},
+		{"no answer", []*proto.ProviderError{e(proto.ProviderError_TIMEOUT, 0)}, 1, nil, "TIMEOUT: told"},
+		{"not there", []*proto.ProviderError{e(proto.ProviderError_UNAVAILABLE, 0)}, 1, nil, "UNAVAILABLE: told"},
 		{"auth", []*proto.ProviderError{e(proto.ProviderError_AUTH, 0)}, 1, nil, "AUTH: told"},
 		{"quota", []*proto.ProviderError{e(proto.ProviderError_QUOTA, 0)}, 1, nil, "QUOTA: told"},
+		{"not found", []*proto.ProviderError{e(proto.ProviderError_NOT_FOUND, 0)}, 1, nil, "NOT_FOUND: told"},
 		{"invalid", []*proto.ProviderError{e(proto.ProviderError_INVALID_REQUEST, 0)}, 1, nil, "INVALID_REQUEST: told"},
+		{"schema", []*proto.ProviderError{e(proto.ProviderError_SCHEMA_UNSUPPORTED, 0)}, 1, nil, "SCHEMA_UNSUPPORTED: told"},
 		{"filtered", []*proto.ProviderError{e(proto.ProviderError_CONTENT_FILTERED, 0)}, 1, nil, "CONTENT_FILTERED: told"},
 		{"too long", []*proto.ProviderError{e(proto.ProviderError_CONTEXT_TOO_LONG, 0)}, 1, nil, "CONTEXT_TOO_LONG: told"},
 		{"unspecified", []*proto.ProviderError{e(proto.ProviderError_UNSPECIFIED, 0)}, 1, nil, "UNSPECIFIED: told"},
 		{"a kind of a later version", []*proto.ProviderError{e(99, 0)}, 1, nil, "99: told"},
-		{"final after one that passes", []*proto.ProviderError{e(limited, 0), e(proto.ProviderError_AUTH, 0)}, 2, []time.Duration{s / 2}, "AUTH: told"},
+		{"final after one that passes", []*proto.ProviderError{e(limited, 0), e(proto.ProviderError_AUTH, 0)}, 2, []time.Duration{s}, "AUTH: told"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -62,8 +75,8 @@ func TestRetries(t *testing.T) {
 			if e := reply.GetError(); e != nil {
 				got = e.GetKind().String() + ": " + e.GetMessage()
 			}
-			if got != test.want {
-				t.Errorf("got %q, want %q", got, test.want)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if calls.Load() != test.calls {
 				t.Errorf("%d calls, want %d", calls.Load(), test.calls)
@@ -75,18 +88,18 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-func TestConnectionErrorsAreRetried(t *testing.T) {
-	s, _ := newService(t, Options{Retry: dag.Retry{Attempts: 2}})
-	calls := 0
-	reply := s.Complete(context.Background(), writer, func(context.Context, *proto.CompletionRequest) (*proto.CompletionReply, error) {
-		calls++
-		if calls == 1 {
-			return nil, nil
+func TestConnectionErrors(t *testing.T) {
+	s, _ := newService(t, Options{})
+	for _, test := range []struct {
+		err  error
+		want string
+	}{{nil, "provider writer gave no reply"}, {errors.New("connection reset"), "provider writer: connection reset"}} {
+		reply := s.Complete(context.Background(), writer, func(context.Context, *proto.CompletionRequest) (*proto.CompletionReply, error) {
+			return nil, test.err
+		}, userSays("hi"))
+		if got := reply.GetError(); got.GetMessage() != test.want || got.GetKind() != proto.ProviderError_UNAVAILABLE {
+			t.Errorf("got %v, want UNAVAILABLE %q", got, test.want)
 		}
-		return nil, errors.New("connection reset")
-	}, userSays("hi"))
-	if got, want := reply.GetError().GetMessage(), "provider writer: connection reset (after 2 attempts)"; got != want || reply.GetError().GetKind() != proto.ProviderError_UNAVAILABLE {
-		t.Errorf("got %v %q, want UNAVAILABLE %q", reply.GetError().GetKind(), got, want)
 	}
 }
 
@@ -130,11 +143,11 @@ func TestTokensPerMinute(t *testing.T) {
 
 // A server that says when to come back says it to all callers of the provider.
 func TestR52HintHoldsTheProvider(t *testing.T) {
-	s, clock := newService(t, Options{Retry: dag.Retry{Attempts: 1}})
-	limited := func(context.Context, *proto.CompletionRequest) (*proto.CompletionReply, error) {
-		return &proto.CompletionReply{Error: &proto.ProviderError{Kind: proto.ProviderError_RATE_LIMITED, RetryAfterMillis: 7000}}, nil
+	s, clock := newService(t, Options{})
+	ends := func(context.Context, *proto.CompletionRequest) (*proto.CompletionReply, error) {
+		return &proto.CompletionReply{Error: &proto.ProviderError{Kind: proto.ProviderError_UNAVAILABLE, RetryAfterMillis: 7000}}, nil
 	}
-	s.Complete(context.Background(), writer, limited, userSays("a"))
+	s.Complete(context.Background(), writer, ends, userSays("a"))
 	s.Complete(context.Background(), &dag.Provider{Name: "other"}, answers("x"), userSays("b"))
 	if len(clock.slept) != 0 {
 		t.Errorf("another provider waited %v", clock.slept)

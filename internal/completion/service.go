@@ -59,20 +59,24 @@ type Options struct {
 	Providers map[string]ProviderInfo                // by name; one that is missing gets the recipe of its block
 	Withhold  []*dag.Provider                        // whose secrets no recorded page may hold
 	Budget    dag.Budget
-	Retry     dag.Retry        // of live calls; zero fields have defaults: 4 attempts, 500ms, 30s
-	MaxWait   time.Duration    // the longest Retry-After that is waited for; 0: a minute
 	Now       func() time.Time // nil: time.Now
 	Log       func(level, message string)
+	// Queued is told the context of each request that waits, and what it gives is
+	// called when the request is sent; nil: nobody asks. See host.Queued.
+	Queued func(ctx context.Context) (running func())
 }
 
 // Counters tell what a run's completions came to.
 type Counters struct {
-	Live     int // answers of providers
-	Cached   int // answers from the cache, those of an equal request in flight among them
-	Replayed int // answers from the cassette
-	Misses   int // requests that the cassette does not hold
-	Failed   int // requests that ended in another error
-	Calls    int // live attempts: what providers were asked, retries among them
+	Live     int           // answers of providers
+	Cached   int           // answers from the cache, those of an equal request in flight among them
+	Replayed int           // answers from the cassette
+	Misses   int           // requests that the cassette does not hold
+	Failed   int           // requests that ended in another error
+	Calls    int           // live attempts: what providers were asked, those in vain among them
+	Refused  int           // of Calls: those that a provider had no room for
+	Waits    int           // times in which a provider answered nothing and was left alone between its calls
+	Waited   time.Duration // how long those were, in all
 	Usage    Usage
 	USD      float64 // of those providers whose price is known
 
@@ -95,6 +99,7 @@ type Service struct {
 	counters  Counters
 	explained int
 	schemas   map[string]dag.Digest // by their text: a stage asks for the same one every time
+	over      string                // why waits are over; empty: they are not
 }
 
 // New reads the cassettes that the options name. Close the Service, also to
@@ -112,12 +117,11 @@ func New(o Options) (*Service, error) {
 	if o.Earlier == nil {
 		o.Earlier = func(context.Context) []dag.Completion { return nil }
 	}
-	if o.MaxWait == 0 {
-		o.MaxWait = time.Minute
+	if o.Queued == nil {
+		o.Queued = func(context.Context) func() { return func() {} }
 	}
-	o.Retry = withDefaults(o.Retry)
 	s := &Service{
-		options: o, budget: newBudget(o.Budget), clock: clock{now: o.Now, sleep: sleep}, jitter: fullJitter,
+		options: o, budget: newBudget(o.Budget), clock: clock{now: o.Now, after: after}, jitter: fullJitter,
 		limiters: map[string]*limiter{}, flights: map[dag.Digest]*flight{}, schemas: map[string]dag.Digest{},
 	}
 	if o.Replay != "" && !o.Live {
@@ -203,8 +207,8 @@ func (s *Service) Complete(ctx context.Context, p *dag.Provider, caller Caller, 
 	if caller == nil {
 		return s.failed(failure(proto.ProviderError_UNAVAILABLE, "provider "+p.Name+" was not started, and no cassette is replayed"))
 	}
-	return s.join(ctx, keys[0], func(ctx context.Context) (*proto.CompletionReply, dag.Completion) {
-		reply := s.call(ctx, p, caller, wire, request)
+	return s.join(ctx, keys[0], func(ctx context.Context, f *flight) (*proto.CompletionReply, dag.Completion) {
+		reply, note := s.call(ctx, p, caller, wire, request, f)
 		if reply.GetError() != nil {
 			return reply, dag.Completion{}
 		}
@@ -212,6 +216,9 @@ func (s *Service) Complete(ctx context.Context, p *dag.Provider, caller Caller, 
 		a, kept := s.keep(p, request, reply, keys)
 		s.record(p, request, &a.Reply)
 		reply.Origin, reply.Raw, reply.WireSchema = OriginLive, nil, nil // a stage gets the same from the cache
+		if note != "" {
+			reply.Notes = append(reply.Notes, note) // of this time, and not of the answer that is kept
+		}
 		return reply, kept
 	})
 }

@@ -41,7 +41,7 @@ func (c *memory) Keep(keys []dag.Digest, kept *Kept) dag.Completion {
 	return dag.Completion{Request: dag.Sum(kept.Request), Answer: dag.Sum(kept.Answer), Keys: keys}
 }
 
-// fakeTime moves only when the service sleeps.
+// fakeTime moves only when the service waits for a moment: it is that moment then.
 type fakeTime struct {
 	mu    sync.Mutex
 	t     time.Time
@@ -54,12 +54,13 @@ func (f *fakeTime) now() time.Time {
 	return f.t
 }
 
-func (f *fakeTime) sleep(ctx context.Context, d time.Duration) error {
+func (f *fakeTime) after(d time.Duration, then func()) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.slept = append(f.slept, d)
 	f.t = f.t.Add(d)
-	return ctx.Err()
+	go then()
+	return func() {}
 }
 
 func newService(t *testing.T, o Options) (*Service, *fakeTime) {
@@ -70,8 +71,8 @@ func newService(t *testing.T, o Options) (*Service, *fakeTime) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.clock.sleep = f.sleep
-	s.jitter = func(below time.Duration) time.Duration { return below }
+	s.clock.after = f.after
+	s.jitter = func(time.Duration) time.Duration { return 0 }
 	return s, f
 }
 

@@ -66,6 +66,9 @@ provider "judge" {
     requests_per_minute = 6000
     tokens_per_minute   = 6000000
     concurrency         = 8
+    max_wait            = "30s"
+    patience            = "5m"
+    ignore_latency      = false
   }
   price {
     input        = 1
@@ -282,6 +285,9 @@ var edits = map[string]edit{
 	"limits.requests_per_minute": {from: "= 6000\n", to: "= 5000\n"},
 	"limits.tokens_per_minute":   {from: "= 6000000\n", to: "= 5000000\n"},
 	"limits.concurrency":         {from: "concurrency         = 8", to: "concurrency         = 7"},
+	"limits.max_wait":            {from: `"30s"`, to: `"31s"`},
+	"limits.patience":            {from: `"5m"`, to: `"6m"`},
+	"limits.ignore_latency":      {from: "ignore_latency      = false", to: "ignore_latency      = true"},
 	"price.input":                {from: "input        = 1", to: "input        = 3"},
 	"price.output":               {from: "output       = 2", to: "output       = 3"},
 	"pipeline.prices":            {from: `"prices.json"`, to: `"prices2.json"`},

@@ -37,9 +37,8 @@ func (e *engine) openCompletions(planning bool) (*completion.Service, error) {
 	}
 	o := completion.Options{
 		Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Given: host.Answered, Earlier: host.Given, Log: e.completionLog,
-		// A visit is tried again by its stage's retry, and finds what was answered
-		// in the cache: trying here as well would multiply the two.
-		Retry:     dag.Retry{Attempts: 1},
+		// The time that is spent waiting for a provider is not the visit's.
+		Queued:    host.Queued,
 		Providers: map[string]completion.ProviderInfo{}, Withhold: e.Graph.Providers,
 	}
 	for _, p := range e.Graph.Providers {
@@ -89,14 +88,7 @@ func (e *engine) complete(ctx context.Context, s *dag.Stage, request *proto.Comp
 	}
 	var caller completion.Caller
 	if !e.replaying() {
-		// The time that is spent queueing for a provider is not the visit's.
-		running := host.Queued(ctx)
-		defer running()
-		call := e.callers.of(s.Provider)
-		caller = func(ctx context.Context, request *proto.CompletionRequest) (*proto.CompletionReply, error) {
-			running()
-			return call(ctx, request)
-		}
+		caller = e.callers.of(s.Provider)
 	}
 	return e.traced(ctx, s.Provider, request, caller, func(caller completion.Caller) *proto.CompletionReply {
 		return e.completions.Complete(withStage(ctx, s), s.Provider, caller, request)

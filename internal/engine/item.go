@@ -210,6 +210,9 @@ func (e *engine) stopVisits(why string) {
 	if e.stop.why == "" {
 		e.stop.why = why
 	}
+	if e.completions != nil {
+		e.completions.EndWaits(e.stop.why)
+	}
 }
 
 func (s *stopping) reason() error { return &dag.Error{Op: s.why, Kind: dag.KindInterrupted} }

@@ -22,7 +22,7 @@ func (e *engine) failed(v *visit, r *host.Result) {
 		e.guilty(v, r)
 		return
 	}
-	if !retriable(r.Err.Code) || v.attempts >= max(1, v.stage.Retry.Attempts) || e.stop.visits {
+	if !retriable(r.Err.Code) || v.attempts >= max(1, v.stage.Retry.Attempts) || e.stop.visits || e.withoutProvider(v.stage.Provider) {
 		e.abandon(v, r.Err)
 		return
 	}
@@ -43,6 +43,12 @@ func (e *engine) guilty(v *visit, r *host.Result) {
 			e.ready = append(e.ready, w.item)
 		}
 	}
+}
+
+// withoutProvider reports whether nothing more is asked of a provider, so that no attempt
+// of a stage that needs it would fare better.
+func (e *engine) withoutProvider(p *dag.Provider) bool {
+	return p != nil && e.completions != nil && e.completions.Closed(p) != ""
 }
 
 // retriable reports whether asking again may help.

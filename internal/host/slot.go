@@ -40,7 +40,7 @@ type visit struct {
 	facts  dag.Facts
 	given  []dag.Completion
 	ctx    context.Context // of its completions; nil until there is one
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 
 	deadline   time.Time
 	list       *deadlineList // nil: no deadline runs
@@ -153,7 +153,7 @@ func (s *slot) deliver(results []Result) {
 // end closes what belongs to the visit and gives its facts.
 func (v *visit) end(now time.Time) dag.Facts {
 	if v.cancel != nil {
-		v.cancel()
+		v.cancel(nil)
 	}
 	if !v.sent.IsZero() {
 		v.facts.StartedAt, v.facts.EndedAt = v.sent, now

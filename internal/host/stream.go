@@ -283,6 +283,9 @@ func (p *process) expire() {
 	late := p.deadlines.expired(time.Now())
 	for _, v := range late {
 		p.withdrawLocked(v)
+		if v.cancel != nil {
+			v.cancel(context.DeadlineExceeded) // a provider that was asked for it was too slow
+		}
 	}
 	hangs := len(p.deaf) >= proto.Window && len(late) > 0
 	s.mu.Unlock()
@@ -331,7 +334,7 @@ func (p *process) complete(c *proto.Complete) {
 		return // it has ended; so has the question
 	}
 	if v.ctx == nil {
-		v.ctx, v.cancel = context.WithCancel(context.WithValue(p.ctx, visitKey{}, timed{p, v}))
+		v.ctx, v.cancel = context.WithCancelCause(context.WithValue(p.ctx, visitKey{}, timed{p, v}))
 	}
 	ctx, stage := v.ctx, v.task.Stage
 	s.mu.Unlock()

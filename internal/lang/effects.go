@@ -33,7 +33,7 @@ var effects = []struct {
 	{"validation", map[Effect][]string{OnNothing: {"condition", "message"}}},
 	{"plugin", map[Effect][]string{OnVisits: {"source", "command", "files"}, OnNothing: {"processes", "env", "network"}}},
 	{"provider", map[Effect][]string{OnVisits: {"plugin", "model"}}},
-	{"limits", map[Effect][]string{OnNothing: {"requests_per_minute", "tokens_per_minute", "concurrency"}}},
+	{"limits", map[Effect][]string{OnNothing: {"requests_per_minute", "tokens_per_minute", "concurrency", "max_wait", "patience", "ignore_latency"}}},
 	{"price", map[Effect][]string{OnNothing: {"input", "output", "cached_input", "cache_write"}}},
 	{"source", map[Effect][]string{OnItems: {"files", "format", "key", "limit"}, OnWays: {"schema", "code"}}},
 	{"stage", map[Effect][]string{

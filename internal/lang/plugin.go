@@ -236,11 +236,14 @@ func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
 	p.Plugin = refAttr[dag.Plugin](b, "plugin", "plugin")
 	p.Model = b.required("model")
 	if limits := b.block("limits"); limits != nil {
-		q := l.open(limits, shape{may: []string{"requests_per_minute", "tokens_per_minute", "concurrency"}})
+		q := l.open(limits, shape{may: []string{"requests_per_minute", "tokens_per_minute", "concurrency", "max_wait", "patience", "ignore_latency"}})
 		p.Limits = dag.Limits{
 			RequestsPerMinute: q.count("requests_per_minute", 1, 0),
 			TokensPerMinute:   q.count("tokens_per_minute", 1, 0),
 			Concurrency:       q.count("concurrency", 1, 0),
+			MaxWait:           q.duration("max_wait"),
+			Patience:          q.duration("patience"),
+			IgnoreLatency:     q.flag("ignore_latency", false),
 		}
 	}
 	p.Price = l.ownPrice(b)
