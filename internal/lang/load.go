@@ -129,7 +129,7 @@ type loader struct {
 	ranges map[dag.Pos]hcl.Range
 	wants  []unsupported
 
-	prices   price.Tables // what tells prices, the first word first
+	prices   price.Tables // the user's own, asked before the built-in table
 	budgetAt hcl.Range    // where the budget's dollars stand; zero: nowhere
 
 	vars   map[string]cty.Value
@@ -182,7 +182,6 @@ func newLoader(opts Options) *loader {
 		opts:      opts,
 		fsys:      &seenFS{seen: map[string]bool{}},
 		files:     &Files{Sources: map[string][]byte{}, beside: map[string][]byte{}},
-		prices:    price.Tables{price.Builtin()},
 		graph:     &dag.Graph{},
 		blocks:    map[string][]*hclsyntax.Block{},
 		mocks:     map[string][]*hclsyntax.Block{},

@@ -11,6 +11,7 @@ import (
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/lang/expr"
+	"github.com/penstock-run/penstock/internal/price"
 )
 
 var pluginShape = shape{may: []string{"source", "command", "files", "processes", "env", "network"}}
@@ -258,7 +259,7 @@ func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
 	p.Config, p.Secrets = c.doc, c.secrets
 	p.Longest = longest(p, info)
 	if p.Price == nil {
-		p.Price = l.prices.Of(p)
+		p.Price = append(l.prices, price.Builtin()).Of(p)
 	}
 	l.modelTakes(p, []string{"temperature", "top_p", "seed", "stop"}, b)
 }

@@ -52,7 +52,7 @@ func (l *loader) loadPrices(b *body, name string) {
 	case err != nil:
 		l.error(at, badPrices, err.Error())
 	default:
-		l.prices = append(price.Tables{{Table: table, Name: name}}, l.prices...)
+		l.prices = price.Tables{{Table: table, Name: name}}
 	}
 }
 

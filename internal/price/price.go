@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json"
 
@@ -63,14 +64,17 @@ type Named struct {
 	Name  string // "prices" for the one that comes with Penstock, else the file
 }
 
-// Builtin is the table that comes with Penstock.
-func Builtin() *Named {
+// Builtin is the table that comes with Penstock. It is read when it is first asked
+// for: a pipeline without providers does not pay for it.
+func Builtin() *Named { return readBuiltin() }
+
+var readBuiltin = sync.OnceValue(func() *Named {
 	t, err := Read(builtin)
 	if err != nil {
 		panic("price: the table that comes with Penstock: " + err.Error())
 	}
 	return &Named{Table: t, Name: "prices"}
-}
+})
 
 // Of is the price of a provider's tokens; nil: it is not known.
 func (all Tables) Of(p *dag.Provider) *dag.Price {
