@@ -36,6 +36,7 @@ func redactReply(p *dag.Provider, reply *proto.CompletionReply) {
 		return
 	}
 	blot := strings.NewReplacer(forms...)
+	before := reply.Text + "\x00" + reply.Refusal + "\x00" + string(reply.Json)
 	for _, text := range []*string{&reply.Text, &reply.Refusal, &reply.Model, &reply.RequestId, &reply.FinishReason} {
 		*text = blot.Replace(*text)
 	}
@@ -46,6 +47,11 @@ func redactReply(p *dag.Provider, reply *proto.CompletionReply) {
 		if len(*document) > 0 {
 			*document = []byte(blot.Replace(string(*document)))
 		}
+	}
+	if len(reply.Raw) > 0 && before != reply.Text+"\x00"+reply.Refusal+"\x00"+string(reply.Json) {
+		// A stream has the answer in pieces, and nothing finds the secret there.
+		reply.Raw = []byte(blotted)
+		reply.Notes = append(reply.Notes, "the server's own bytes are not kept: its answer held a secret of the provider")
 	}
 	if reply.Usage != nil && len(reply.Usage.Raw) > 0 {
 		reply.Usage.Raw = []byte(blot.Replace(string(reply.Usage.Raw)))
