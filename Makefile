@@ -1,6 +1,6 @@
 # The names of what a developer does; .ci/run does all of it on a new machine.
 
-.PHONY: check build test test-ollama race fuzz proto cassette bench
+.PHONY: check build test test-oracle test-ollama race fuzz proto cassette bench
 
 check: ## format, vet, staticcheck, layer rules, tests, race detector, short fuzz runs
 	.ci/run
@@ -10,6 +10,9 @@ build:
 
 test:
 	go test ./...
+
+test-oracle: ## the providers against the clients that the vendors publish; these take minutes to compile
+	cd test/oracle && go mod tidy -diff && go vet ./... && go test -count=1 ./...
 
 test-ollama: ## the Ollama provider and the OpenAI one against a real Ollama, which is built for it first: minutes
 	test/outside/ollama/run
