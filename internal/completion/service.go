@@ -55,6 +55,7 @@ type Options struct {
 
 	Cache     Cache                                  // nil: none
 	Given     func(context.Context, dag.Completion)  // hears what is kept of each answer, with the context of the request that got it; nil: nobody listens
+	Refusals  Refusals                               // nil: none are remembered
 	Earlier   func(context.Context) []dag.Completion // what the visit that asks was given before; nil: nothing is known of visits
 	Providers map[string]ProviderInfo                // by name; one that is missing gets the recipe of its block
 	Withhold  []*dag.Provider                        // whose secrets no recorded page may hold
@@ -207,9 +208,13 @@ func (s *Service) Complete(ctx context.Context, p *dag.Provider, caller Caller, 
 	if caller == nil {
 		return s.failed(failure(proto.ProviderError_UNAVAILABLE, "provider "+p.Name+" was not started, and no cassette is replayed"))
 	}
+	if refused := s.unsupported(ctx, p, request); refused != nil {
+		return s.failed(refused)
+	}
 	return s.join(ctx, keys[0], func(ctx context.Context, f *flight) (*proto.CompletionReply, dag.Completion) {
 		reply, note := s.call(ctx, p, caller, wire, request, f)
-		if reply.GetError() != nil {
+		if e := reply.GetError(); e != nil {
+			s.learn(p, request, e)
 			return reply, dag.Completion{}
 		}
 		redactReply(p, reply)

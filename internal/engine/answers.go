@@ -85,6 +85,24 @@ func (a answers) keep(keys []dag.Digest, kept *completion.Kept) (dag.Completion,
 	return c, nil
 }
 
+// Refused tells what a server said of a schema that it cannot use.
+func (a answers) Refused(ctx context.Context, key dag.Digest) (string, bool) {
+	made, ok, err := a.engine.store.Action(key)
+	if err != nil || !ok || made.Failure == nil || !a.engine.mayReuse(ctx, made) {
+		return "", false
+	}
+	return made.Failure.Message, true
+}
+
+// Refuse remembers it: the action is a failure, and has no output.
+func (a answers) Refuse(key dag.Digest, said string) {
+	err := a.engine.store.PutAction(&staging.Action{Digest: key, Stage: answerStage, Run: a.engine.runID,
+		Failure: dag.Fail(dag.EPlugin, "%s", said), Facts: dag.Facts{EndedAt: a.engine.Now()}})
+	if err != nil {
+		a.engine.Report.Warn(fmt.Sprintf("what a server cannot use could not be kept: %v", err))
+	}
+}
+
 // unfit marks the answers of a visit whose stage could not use what the model
 // wrote. A later run that visits the item again, since something was mended, asks
 // the model again; the answers stay to be looked at.
