@@ -39,11 +39,11 @@ func (s *Service) unsupported(ctx context.Context, p *dag.Provider, r *Request) 
 
 // learn remembers an error about the schema, and says what helps.
 func (s *Service) learn(p *dag.Provider, r *Request, e *proto.ProviderError) {
-	if e.GetKind() != proto.ProviderError_SCHEMA_UNSUPPORTED {
+	if e.GetKind() != proto.ProviderError_SCHEMA_UNSUPPORTED || r.Schema.IsZero() {
 		return
 	}
 	e.Message += ": " + advice
-	if key, err := s.schemaKey(p, r); err == nil && !r.Schema.IsZero() && s.options.Refusals != nil {
+	if key, err := s.schemaKey(p, r); err == nil && s.options.Refusals != nil {
 		s.options.Refusals.Refuse(key, e.Message)
 	}
 }
