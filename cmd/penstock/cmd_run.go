@@ -252,6 +252,17 @@ func ends(tally map[dag.End]int) string {
 	return text
 }
 
+// inDryRun follows an end that nothing was committed of.
+const inDryRun = " (dry run)"
+
+// wouldBe is the word for an end: what a dry run accepts is not in the corpus.
+func wouldBe(end dag.End, dry bool) string {
+	if dry && end == dag.Accepted {
+		return "would be accepted"
+	}
+	return word(end)
+}
+
 func word(end dag.End) string {
 	if end == dag.NotStarted {
 		return "not started"

@@ -176,9 +176,12 @@ func (c *command) printMember(m *engine.Member) error {
 }
 
 func describeEnd(m *engine.Member) string {
-	text := word(m.End)
+	text := wouldBe(m.End, m.Dry)
 	if m.Record != "" {
 		text += " as " + m.Record
+	}
+	if m.Dry {
+		text += inDryRun
 	}
 	if len(m.Codes) > 0 {
 		text += " with " + codes(m.Codes)

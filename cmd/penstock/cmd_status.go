@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -39,7 +40,7 @@ func (c *command) status() error {
 	if len(runs) > statusRuns {
 		runs = runs[len(runs)-statusRuns:]
 	}
-	ended := map[dag.End]int{}
+	ended, dry := map[dag.End]int{}, map[dag.End]int{}
 	var problems []engine.Problem
 	err = store.Trails(func(t *staging.Trail) bool {
 		members, decodeErr := engine.DecodeFamily(t.Body)
@@ -49,8 +50,11 @@ func (c *command) status() error {
 		}
 		for _, m := range members {
 			ended[m.End]++
+			if m.Dry {
+				dry[m.End]++
+			}
 			if m.End != dag.Accepted && m.End != dag.Expanded {
-				problems = append(problems, engine.Problem{Key: m.Key, End: m.End, Codes: m.Codes, Status: m.Status, Reason: m.Reason})
+				problems = append(problems, engine.Problem{Key: m.Key, End: m.End, Codes: m.Codes, Status: m.Status, Reason: m.Reason, Kept: m.Kept, Dry: m.Dry})
 			}
 		}
 		return true
@@ -59,7 +63,7 @@ func (c *command) status() error {
 		return err
 	}
 	slices.SortStableFunc(problems, func(a, b engine.Problem) int { return engine.CompareKeys(a.Key, b.Key) })
-	return c.printStatus(runs, ended, problems)
+	return c.printStatus(runs, ended, dry, problems)
 }
 
 // statusDocument is what `status --json` prints.
@@ -67,13 +71,14 @@ type statusDocument struct {
 	Version int              `json:"version"`
 	Runs    []staging.Run    `json:"runs"`
 	Ends    map[dag.End]int  `json:"ends"`
+	Dry     map[dag.End]int  `json:"dry,omitempty"` // of Ends, what a dry run judged, and nothing is committed of
 	Items   []engine.Problem `json:"items"`
 }
 
-func (c *command) printStatus(runs []staging.Run, ended map[dag.End]int, problems []engine.Problem) error {
+func (c *command) printStatus(runs []staging.Run, ended, dry map[dag.End]int, problems []engine.Problem) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(statusDocument{1, runs, ended, problems})
+		return p.Document(statusDocument{1, runs, ended, dry, problems})
 	}
 	if len(runs) == 0 {
 		p.Line("nothing has run here yet")
@@ -85,6 +90,9 @@ func (c *command) printStatus(runs []staging.Run, ended map[dag.End]int, problem
 		if !r.Ended.IsZero() {
 			took, came = r.Ended.Sub(r.Started).Round(10*time.Millisecond).String(), ends(r.Tally)
 		}
+		if engine.WasDry(r) {
+			came += " (dry)"
+		}
 		t.Row(r.ID, r.Started.Local().Format(time.DateTime), took, runResult(r), came)
 	}
 	t.Print(p)
@@ -93,7 +101,14 @@ func (c *command) printStatus(runs []staging.Run, ended map[dag.End]int, problem
 		items.Print(p)
 	}
 	p.Line("")
-	p.Line("all items: %s", ends(ended))
+	meant := maps.Clone(ended)
+	for end, n := range dry {
+		meant[end] -= n
+	}
+	p.Line("all items: %s", ends(meant))
+	if len(dry) > 0 {
+		p.Line("judged by a dry run alone, nothing committed: %s", ends(dry))
+	}
 	return nil
 }
 

@@ -141,7 +141,11 @@ func itemRow(p engine.Problem) [4]string {
 	if p.Status != "" && why == "" {
 		why = "status " + p.Status
 	}
-	return [4]string{p.Key, word(p.End), firstCode(p.Codes), why}
+	end := wouldBe(p.End, p.Dry)
+	if p.Dry {
+		end += inDryRun
+	}
+	return [4]string{p.Key, end, firstCode(p.Codes), why}
 }
 
 // whyWidth is what the other columns leave of a line.

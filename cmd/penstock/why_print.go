@@ -34,7 +34,7 @@ func (c *command) printItemWhy(why *engine.ItemWhy) error {
 		return p.Document(whyItemDocument{1, why})
 	}
 	w := whyWriter{p: p}
-	m := engine.Member{Key: why.Item, End: why.End, Status: why.Status, Reason: why.Reason}
+	m := engine.Member{Key: why.Item, End: why.End, Status: why.Status, Reason: why.Reason, Dry: why.Dry, Kept: why.Kept}
 	for _, code := range why.Codes {
 		m.Codes = append(m.Codes, code.Code)
 	}

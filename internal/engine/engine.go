@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -179,6 +180,9 @@ func (o *Options) flags() []string {
 	}
 	return append(flags, o.Choice.words()...)
 }
+
+// WasDry reports whether a run committed nothing on purpose.
+func WasDry(run staging.Run) bool { return slices.Contains(run.Flags, "--dry") }
 
 // hostname stands in the journal for people; a machine without a name has none.
 func hostname() string {

@@ -17,14 +17,23 @@ type Member struct {
 	Status string     `json:"status,omitempty"`
 	Reason string     `json:"reason,omitempty"`
 	Record string     `json:"record,omitempty"`
+	Dry    bool       `json:"dry,omitzero"`  // a dry run judged it: the end is what would be, and nothing was committed
+	Kept   bool       `json:"kept,omitzero"` // its record is in the corpus: an earlier run accepted it
 	Trail  *dag.Trail `json:"trail,omitempty"`
 	// Checks are what the gate's checks came to, in the order in which they ran;
 	// none where the item met none, or where the verdict was on record before.
 	Checks []gate.CheckResult `json:"checks,omitempty"`
 }
 
-// familyVersion 2 has the checks of each member; 1 stays readable.
-const familyVersion = 2
+// familyVersion 3 has a byte of bits for each member, 2 its checks; 1 and 2 stay
+// readable.
+const familyVersion = 3
+
+// Bits of a member.
+const (
+	memberDry = 1 << iota
+	memberKept
+)
 
 // pack puts the family's trails into a record of the store.
 func (e *engine) pack(f *family, record *staging.Trail) {
@@ -48,6 +57,14 @@ func (e *engine) pack(f *family, record *staging.Trail) {
 		b = binary.AppendUvarint(b, uint64(len(trail)))
 		b = append(b, trail...)
 		b = appendChecks(b, m.verdict.Checks)
+		var bits byte
+		if m.verdict.Dry && !m.verdict.Known { // one that is on record was meant when it was made
+			bits |= memberDry
+		}
+		if p.Kept {
+			bits |= memberKept
+		}
+		b = append(b, bits)
 	}
 	record.Body = b
 }
@@ -81,6 +98,10 @@ func DecodeFamily(b []byte) ([]Member, error) {
 		if version > 1 {
 			m.Checks = r.checks()
 		}
+		if version > 2 {
+			bits := r.byte()
+			m.Dry, m.Kept = bits&memberDry != 0, bits&memberKept != 0
+		}
 		if r.bad {
 			return nil, errors.New("the record is cut off")
 		}
@@ -105,6 +126,9 @@ func familyKeys(b []byte) []string {
 		}
 		if version > 1 {
 			r.checks()
+		}
+		if version > 2 {
+			r.byte()
 		}
 		if version > familyVersion || r.bad {
 			return nil

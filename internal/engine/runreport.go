@@ -235,6 +235,9 @@ func (t *retelling) notes(r *RunReport, work *workCounts) []string {
 	case ResultRunning:
 		note("The run is under way. This is what it has recorded so far.")
 	}
+	if WasDry(t.run) {
+		note("The run was dry: what is told of the gate is what would be, and nothing was committed.")
+	}
 	if n := work.loose(); n > 0 && r.Run.Exit == nil {
 		note("%s recorded for items that had not come to their end: the next run is answered from there.", plural(n, "visit is", "visits are"))
 	}

@@ -37,6 +37,7 @@ type Problem struct {
 	Status string     `json:"status,omitempty"`
 	Reason string     `json:"reason,omitempty"`
 	Kept   bool       `json:"kept,omitzero"` // its record is in the corpus: an earlier run accepted it
+	Dry    bool       `json:"dry,omitzero"`  // of what the store keeps: a dry run judged it, and nothing was committed
 	seq    uint64
 	index  int
 }

@@ -29,6 +29,8 @@ type ItemWhy struct {
 	Status string       `json:"status,omitempty"`
 	Reason string       `json:"reason,omitempty"`
 	Codes  []CodeWhy    `json:"codes,omitempty"`
+	Dry    bool         `json:"dry,omitzero"`  // a dry run judged it: the end is what would be, and nothing was committed
+	Kept   bool         `json:"kept,omitzero"` // its record is in the corpus: an earlier run accepted it
 	Way    []Step       `json:"way"`
 	Gate   *GateWhy     `json:"gate,omitempty"` // nil: the item did not come to its checks
 	Record *RecordWhy   `json:"record,omitempty"`
@@ -242,7 +244,7 @@ func WhyItem(store *staging.Store, dir, key string) (*ItemWhy, error) {
 
 // itemWhy tells an item's way as a run with this outline left it.
 func (p *past) itemWhy(m *Member, run string, o *outline) *ItemWhy {
-	w := &ItemWhy{Item: m.Key, Run: run, End: m.End, Status: m.Status, Reason: m.Reason, Way: []Step{}}
+	w := &ItemWhy{Item: m.Key, Run: run, End: m.End, Status: m.Status, Reason: m.Reason, Dry: m.Dry, Kept: m.Kept, Way: []Step{}}
 	for _, code := range m.Codes {
 		w.Codes = append(w.Codes, CodeWhy{code, o.meaning(code)})
 	}
@@ -255,7 +257,7 @@ func (p *past) itemWhy(m *Member, run string, o *outline) *ItemWhy {
 		w.Spawn = append(w.Spawn, c.Key)
 	}
 	w.Gate = p.gate(m, o)
-	if m.Record != "" {
+	if m.Record != "" && !m.Dry {
 		w.Record = &RecordWhy{ID: m.Record, Evidence: o.Evidence}
 	}
 	return w
