@@ -252,8 +252,18 @@ func ends(tally map[dag.End]int) string {
 	return text
 }
 
-// inDryRun follows an end that nothing was committed of.
-const inDryRun = " (dry run)"
+// endNote follows an end that does not say all.
+func endNote(dry, kept bool) string {
+	switch {
+	case dry && kept:
+		return " (dry run, record kept)"
+	case dry:
+		return " (dry run)"
+	case kept:
+		return " (record kept)"
+	}
+	return ""
+}
 
 // wouldBe is the word for an end: what a dry run accepts is not in the corpus.
 func wouldBe(end dag.End, dry bool) string {

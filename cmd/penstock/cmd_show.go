@@ -180,9 +180,7 @@ func describeEnd(m *engine.Member) string {
 	if m.Record != "" {
 		text += " as " + m.Record
 	}
-	if m.Dry {
-		text += inDryRun
-	}
+	text += endNote(m.Dry, m.Kept)
 	if len(m.Codes) > 0 {
 		text += " with " + codes(m.Codes)
 	}

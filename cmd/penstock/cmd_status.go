@@ -100,6 +100,15 @@ func (c *command) printStatus(runs []staging.Run, ended, dry map[dag.End]int, pr
 		p.Line("")
 		items.Print(p)
 	}
+	kept := 0
+	for _, problem := range problems {
+		if problem.Kept {
+			kept++
+		}
+	}
+	if kept > 0 {
+		p.Note("%s", keptNote(kept))
+	}
 	p.Line("")
 	meant := maps.Clone(ended)
 	for end, n := range dry {

@@ -72,8 +72,7 @@ func (c *command) printSummary(s *engine.Summary, name string) error {
 		p.Line("dry: the gate evaluated and committed nothing")
 	}
 	if t.Kept > 0 {
-		p.Note("%s accepted before, and would not be now: the records stay in the corpus, for an accept is never taken back; `penstock why ITEM` says what refuses one",
-			count(t.Kept, "of these items was", "of these items were"))
+		p.Note("%s", keptNote(t.Kept))
 	}
 	if t.Ends[dag.Parked] > 0 {
 		p.Note("%s parked: run again to go on from there", count(t.Ends[dag.Parked], "item is", "items are"))
@@ -82,6 +81,11 @@ func (c *command) printSummary(s *engine.Summary, name string) error {
 		}
 	}
 	return nil
+}
+
+// keptNote tells of items that are in the corpus and would not come there now.
+func keptNote(n int) string {
+	return count(n, "of these items was", "of these items were") + " accepted before, and would not be now: the records stay in the corpus, for an accept is never taken back; `penstock why ITEM` says what refuses one, and what to do"
 }
 
 // printLeftOut tells of the items that a flag kept out of the run.
@@ -141,11 +145,7 @@ func itemRow(p engine.Problem) [4]string {
 	if p.Status != "" && why == "" {
 		why = "status " + p.Status
 	}
-	end := wouldBe(p.End, p.Dry)
-	if p.Dry {
-		end += inDryRun
-	}
-	return [4]string{p.Key, end, firstCode(p.Codes), why}
+	return [4]string{p.Key, wouldBe(p.End, p.Dry) + endNote(p.Dry, p.Kept), firstCode(p.Codes), why}
 }
 
 // whyWidth is what the other columns leave of a line.

@@ -72,6 +72,9 @@ func (c *command) printItemWhy(why *engine.ItemWhy) error {
 	if r := why.Record; r != nil {
 		w.record(r)
 	}
+	if why.Kept {
+		w.kept()
+	}
 	return nil
 }
 
@@ -198,6 +201,13 @@ func (w whyWriter) record(r *engine.RecordWhy) {
 	default:
 		w.line("record %s", r.ID)
 	}
+}
+
+// kept tells of an item that was accepted before its checks refused it.
+func (w whyWriter) kept() {
+	w.line("its record is in the corpus by an earlier accept, which is never taken back: it would not be accepted now")
+	w.in().line("to keep it as it is, do nothing; for a corpus that these checks hold for, move the folders of `data` and")
+	w.in().line("`evidence` aside together and run: all is judged anew, and nothing is paid for twice")
 }
 
 func decimal(f float64) string { return strconv.FormatFloat(f, 'g', 6, 64) }
