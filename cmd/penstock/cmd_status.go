@@ -69,16 +69,26 @@ func (c *command) status() error {
 // statusDocument is what `status --json` prints.
 type statusDocument struct {
 	Version int              `json:"version"`
-	Runs    []staging.Run    `json:"runs"`
+	Runs    []statusRun      `json:"runs"`
 	Ends    map[dag.End]int  `json:"ends"`
 	Dry     map[dag.End]int  `json:"dry,omitempty"` // of Ends, what a dry run judged, and nothing is committed of
 	Items   []engine.Problem `json:"items"`
 }
 
+// statusRun is a run with what became of it.
+type statusRun struct {
+	staging.Run `json:",inline"`
+	Result      engine.RunResult `json:"result"` // done, the kind of what ended it, running, or killed: its process is gone without a last word
+}
+
 func (c *command) printStatus(runs []staging.Run, ended, dry map[dag.End]int, problems []engine.Problem) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(statusDocument{1, runs, ended, dry, problems})
+		document := statusDocument{1, make([]statusRun, len(runs)), ended, dry, problems}
+		for i, r := range runs {
+			document.Runs[i] = statusRun{r, engine.ResultOf(r)}
+		}
+		return p.Document(document)
 	}
 	if len(runs) == 0 {
 		p.Line("nothing has run here yet")
@@ -125,7 +135,7 @@ func runResult(r staging.Run) string {
 	if r.State == staging.RunDone && r.Exit != 0 {
 		return "exit " + strconv.Itoa(r.Exit)
 	}
-	return string(r.State)
+	return string(engine.ResultOf(r))
 }
 
 // openStore opens the pipeline's staging/ for reading.

@@ -63,7 +63,8 @@ var resultsByExit = map[int]RunResult{
 	dag.KindInterrupted.ExitStatus(): ResultInterrupted,
 }
 
-func resultOf(r staging.Run) RunResult {
+// ResultOf tells how a run came to its end, if it has.
+func ResultOf(r staging.Run) RunResult {
 	switch r.State {
 	case staging.RunRunning:
 		return ResultRunning
@@ -216,7 +217,7 @@ func (t *retelling) report() (*RunReport, error) {
 
 func reportedRun(run staging.Run) ReportedRun {
 	r := ReportedRun{
-		ID: run.ID, Pipeline: run.Pipeline, Result: resultOf(run), Started: run.Started, Ended: run.Ended, Host: run.Host, PID: run.PID,
+		ID: run.ID, Pipeline: run.Pipeline, Result: ResultOf(run), Started: run.Started, Ended: run.Ended, Host: run.Host, PID: run.PID,
 		Flags: run.Flags, Error: run.Error, Tripped: run.Tripped,
 	}
 	if run.State == staging.RunDone {
