@@ -80,7 +80,7 @@ func TestTriviaBatches(t *testing.T) {
 		"history/easy/1": fanOut, "history/medium/1": fanOut, "history/hard/1": fanOut, "science/easy/1": fanOut, "science/medium/1": fanOut,
 		"science/hard/1": noJSON, "nature/easy/1": misfit, "nature/medium/1": misfit, "nature/hard/1": misfit, "society/easy/1": misfit, "society/hard/1": noJSON,
 	}
-	for _, item := range []string{"../data/easy/1", "Music/easy/1", "examples/trivia-cards/buckets.jsonl:15", "examples/trivia-cards/buckets.jsonl:16", "examples/trivia-cards/buckets.jsonl:17"} {
+	for _, item := range []string{"examples/trivia-cards/buckets.jsonl:13", "examples/trivia-cards/buckets.jsonl:14", "examples/trivia-cards/buckets.jsonl:15", "examples/trivia-cards/buckets.jsonl:16", "examples/trivia-cards/buckets.jsonl:17"} {
 		want[item] = "failed  0 R_SCHEMA E_INPUT"
 	}
 	for i := range 5 {

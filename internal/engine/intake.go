@@ -303,6 +303,9 @@ func (e *engine) start(c *candidateItem) {
 			failure = dag.Fail(dag.EDuplicateKey, "%s: key %q stands before with other bytes; give each item a key of its own", c.place, it.key)
 		}
 	}
+	if failure != nil {
+		it.key = c.place // its key is that of whoever is taken in under it
+	}
 	it.refused = failure
 	e.traceItem(it)
 	e.takeUp(f)

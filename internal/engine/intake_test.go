@@ -43,13 +43,13 @@ func TestIntake(t *testing.T) {
 			}, accepted: 2},
 		{name: "a misfit with a code", pipeline: coded, items: []string{`{"id":"a","bucket":"b"}`, `{"id":"b","bucket":"b","n":"many"}`, `{"bucket":"b"}`, `7`},
 			want: []gateEnd{
-				{Item: "b", Bucket: "b", Code: "R_SHAPE", Cause: "E_INPUT", Why: "items.jsonl:2: "},
+				{Item: "items.jsonl:2", Bucket: "b", Code: "R_SHAPE", Cause: "E_INPUT", Why: "items.jsonl:2: "},
 				{Item: "items.jsonl:3", Bucket: "b", Code: "R_SHAPE", Cause: "E_INPUT", Why: "items.jsonl:3: "},
 				{Item: "items.jsonl:4", Code: "R_SHAPE", Cause: "E_INPUT", Why: "items.jsonl:4: "},
 			}, accepted: 1},
 		{name: "keys twice", pipeline: pipeline, items: []string{`{"id":"a","bucket":"b"}`, `{"id":"a","bucket":"b"}`, `{"id":"a","bucket":"c"}`, `{"id":"d","bucket":"b"}`},
 			want: []gateEnd{
-				{Item: "a", Bucket: "c", Code: "E_DUPLICATE_KEY", Why: "items.jsonl:3: "},
+				{Item: "items.jsonl:3", Bucket: "c", Code: "E_DUPLICATE_KEY", Why: "items.jsonl:3: "},
 			}, accepted: 2, duplicates: 1, notes: `items.jsonl:2: key "a" a second time, with the same bytes`},
 		{name: "keys that cannot be", pipeline: pipeline, items: []string{`{"id":"tab\t","bucket":"b"}`, `{"id":"` + long + `","bucket":"b"}`, `{"id":"","bucket":"b"}`, `{"id":"c1\u0085","bucket":"b"}`, `{"id":7,"bucket":"b"}`, `{"id":"ok","bucket":"b"}`},
 			want: []gateEnd{
@@ -61,10 +61,10 @@ func TestIntake(t *testing.T) {
 			}, accepted: 1},
 		{name: "buckets that cannot be", pipeline: pipeline, items: []string{`{"id":"a","bucket":"../b"}`, `{"id":"b","bucket":"B"}`, `{"id":"c","bucket":""}`, `{"id":"d"}`, `{"id":"e","bucket":"b"}`},
 			want: []gateEnd{
-				{Item: "a", Code: "E_BUCKET", Why: "items.jsonl:1: "},
-				{Item: "b", Code: "E_BUCKET", Why: `"B"`},
-				{Item: "c", Code: "E_BUCKET", Why: "items.jsonl:3: "},
-				{Item: "d", Code: "E_BUCKET", Why: "items.jsonl:4: "},
+				{Item: "items.jsonl:1", Code: "E_BUCKET", Why: "items.jsonl:1: "},
+				{Item: "items.jsonl:2", Code: "E_BUCKET", Why: `"B"`},
+				{Item: "items.jsonl:3", Code: "E_BUCKET", Why: "items.jsonl:3: "},
+				{Item: "items.jsonl:4", Code: "E_BUCKET", Why: "items.jsonl:4: "},
 			}, accepted: 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
