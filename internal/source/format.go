@@ -133,6 +133,9 @@ func (f *table) next() (*Record, error) {
 		}
 	}
 	row, err := f.csv.Read()
+	if misfit := new(csv.ParseError); errors.As(err, &misfit) {
+		return f.misfit(row, misfit), nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -146,6 +149,20 @@ func (f *table) next() (*Record, error) {
 		return nil, fmt.Errorf("line %d: %w", line, err)
 	}
 	return &Record{Line: line, Raw: raw, document: asIs}, nil
+}
+
+// misfit is the record of a row that is none: the row's own failure, as a line of
+// JSON that does not parse is that line's. The rows behind it go on.
+func (f *table) misfit(row []string, err *csv.ParseError) *Record {
+	why := fmt.Errorf("column %d: %w; write a cell with quotation marks as \"…\", and each mark in it twice", err.Column, err.Err)
+	if errors.Is(err, csv.ErrFieldCount) {
+		why = fmt.Errorf("the cells of the row are %d, the columns that the first line names %d", len(row), len(f.head))
+	}
+	raw := fmt.Appendf(nil, "%q", row)
+	if len(row) == 0 { // cells cannot tell it from others of its kind
+		raw = fmt.Appendf(nil, "%d %v", err.StartLine, err.Err)
+	}
+	return &Record{Line: err.StartLine, Raw: raw, document: func([]byte) ([]byte, error) { return nil, why }}
 }
 
 // whole is a file that is one record, or, where it is a JSON array, one record

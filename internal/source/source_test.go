@@ -107,7 +107,7 @@ func TestErrors(t *testing.T) {
 		{"none/*.jsonl", `read source s: no file matches "none/*.jsonl"`},
 		{"x.bin", `read source s: the ending of "x.bin" tells no format`},
 		{"two.csv", `read source s: two.csv: line 1: column 2 has no name of its own ("a"); name each column once`},
-		{"short.csv", `read source s: short.csv: record on line 2: wrong number of fields`},
+		{"short.csv", `the cells of the row are 1, the columns that the first line names 2`},
 		{"open.json", `read source s: open.json: jsontext: unexpected EOF after offset 4`},
 		{"open.md", `the front matter has no closing line of three dashes`},
 	} {
