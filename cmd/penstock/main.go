@@ -36,21 +36,42 @@ func Main(args []string, in io.Reader, out, errw io.Writer) int {
 
 // mainOver is Main, where runs reach the web in a way of the caller's own.
 func mainOver(web fetch.Options, args []string, in io.Reader, out, errw io.Writer) int {
-	c := &command{in: in, out: out, err: errw, web: web}
+	data := ui.NewOutput(out)
+	c := &command{in: in, out: data, err: errw, web: web}
 	root := c.root()
 	root.SetArgs(longVars(args))
 	root.SetIn(in)
-	root.SetOut(out)
+	root.SetOut(data)
 	root.SetErr(errw)
 	err := root.ExecuteContext(context.Background())
 	if err != nil && !c.began && dag.KindOf(err) == dag.KindInfrastructure {
 		err = usage("%v", err) // what cobra says of the words that it was given
 	}
 	c.json = c.json || err != nil && !c.began && asksJSON(args)
-	if err != nil && !errors.Is(err, errPrinted) {
+	if err != nil && !errors.Is(err, errPrinted) && (data.Failed() == nil || !errors.Is(err, data.Failed())) {
 		c.printer().Error(err)
 	}
+	if lost := data.Failed(); lost != nil {
+		err = c.outputLost(err, lost)
+	}
 	return dag.KindOf(err).ExitStatus()
+}
+
+// outputLost tells people that the data did not come where it was to go, and gives
+// what the command ends with: what it had to say besides, if that was an error. In
+// words: whoever reads JSON reads it from the output that is lost.
+func (c *command) outputLost(err, lost error) error {
+	words := ui.New(io.Discard, c.err, false, true)
+	own := err != nil && !errors.Is(err, lost)
+	if own && c.json && !errors.Is(err, errPrinted) {
+		words.Error(err)
+	}
+	told := &dag.Error{Op: "write standard output", Kind: dag.KindInfrastructure, Err: cause(lost), Hint: "what was printed is not whole: make room, or print elsewhere"}
+	words.Error(told)
+	if own {
+		return err
+	}
+	return told
 }
 
 // longVars lets -var, -var-file, -check, -diff, -run and -update be written with

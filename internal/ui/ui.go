@@ -45,8 +45,8 @@ func New(out, err io.Writer, asJSON, noColour bool) *Printer {
 }
 
 func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
+	f := fileOf(w)
+	if f == nil {
 		return false
 	}
 	_, err := unix.IoctlGetTermios(int(f.Fd()), ioctlGetTermios)
@@ -59,7 +59,7 @@ const plainWidth = 100
 
 // Width is how many characters a line of data has before it wraps.
 func (p *Printer) Width() int {
-	if f, ok := p.Out.(*os.File); ok {
+	if f := fileOf(p.Out); f != nil {
 		if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
 			return int(size.Col)
 		}
