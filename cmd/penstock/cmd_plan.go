@@ -90,11 +90,15 @@ func (c *command) plan(ctx context.Context, f runFlags, p planFlags) error {
 			return notPlanned(p.item)
 		}
 	}
-	if err := c.printPlan(plan, o.Graph, p); err != nil {
+	dear := p.affordable(plan)
+	if err := c.printPlan(plan, o.Graph, p, dear); err != nil {
 		return err
 	}
-	if err := p.affordable(plan); err != nil {
-		return err
+	if dear != nil && c.json {
+		return printed(dag.KindOf(dear))
+	}
+	if dear != nil {
+		return dear
 	}
 	if f.detailed && !plan.Empty() {
 		return printed(dag.KindChanged)
@@ -144,16 +148,22 @@ type planDocument struct {
 	Empty   bool              `json:"empty"`
 	Plan    *engine.Planned   `json:"plan"`
 	Routes  []lang.RouteTable `json:"routes,omitempty"`
+	Error   *ui.Ended         `json:"error,omitempty"` // what it may cost is more than --max-usd, or not known
 }
 
-func (c *command) printPlan(plan *engine.Planned, g *dag.Graph, f planFlags) error {
+func (c *command) printPlan(plan *engine.Planned, g *dag.Graph, f planFlags, dear error) error {
 	p := c.printer()
 	var routes []lang.RouteTable
 	if f.routes {
 		routes = lang.RouteTables(g)
 	}
 	if c.json {
-		return p.Document(planDocument{2, plan.Empty(), plan, routes})
+		document := planDocument{2, plan.Empty(), plan, routes, nil}
+		if dear != nil {
+			by := ui.EndedBy(dear)
+			document.Error = &by
+		}
+		return p.Document(document)
 	}
 	for _, why := range plan.Refused {
 		p.Note("a run would not start: %s", why)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,9 +129,11 @@ func (c *command) run(ctx context.Context, f runFlags) error {
 	err = errors.Join(err, c.memo.Save())
 	c.printer().EndFooter()
 	if s != nil && (err == nil || s.Tally.TakenIn > 0) { // else there is nothing to tell but the error
-		if printErr := c.printSummary(s, o.Graph.Pipeline.Name); printErr != nil && err == nil {
-			err = printErr
+		printErr := c.printSummary(s, o.Graph.Pipeline.Name, err)
+		if c.json && err != nil && printErr == nil {
+			return printed(dag.KindOf(err))
 		}
+		err = cmp.Or(err, printErr)
 	}
 	if err != nil {
 		return err

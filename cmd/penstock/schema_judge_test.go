@@ -137,7 +137,7 @@ func possible(command string, doc []byte) []string {
 	switch {
 	case command == "show" && (top["version"] == nil || top["item"] == nil && top["error"] == nil):
 		return nil
-	case top["error"] != nil:
+	case top["error"] != nil && len(top) == 2: // version and error alone
 		return []string{"error"}
 	case top["diagnostics"] != nil:
 		return []string{"validate"}

@@ -24,14 +24,21 @@ type runDocument struct {
 	Problems []engine.Problem `json:"items"`
 	More     int              `json:"more_items,omitempty"`
 	Tripped  []string         `json:"open_breakers,omitempty"`
+	Error    *ui.Ended        `json:"error,omitempty"` // what ended the run before its items did
 }
 
 // printSummary prints what a run came to: the items that did not end accepted,
-// in source order, then the tally.
-func (c *command) printSummary(s *engine.Summary, name string) error {
+// in source order, then the tally. As JSON that is one document with the error that
+// ended the run, if any.
+func (c *command) printSummary(s *engine.Summary, name string, ended error) error {
 	p := c.printer()
 	if c.json {
-		return p.Document(runDocument{1, s.RunID, s.Trace, name, s.Dry, ui.KindName(s.Kind), s.Tally, s.Problems, s.More, s.Tripped})
+		document := runDocument{1, s.RunID, s.Trace, name, s.Dry, ui.KindName(s.Kind), s.Tally, s.Problems, s.More, s.Tripped, nil}
+		if ended != nil {
+			by := ui.EndedBy(ended)
+			document.Result, document.Error = by.Kind, &by
+		}
+		return p.Document(document)
 	}
 	shown := s.Problems[:min(len(s.Problems), shownItems)]
 	if t := itemTable(shown, p.Width()); t.Len() > 0 {

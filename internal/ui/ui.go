@@ -95,10 +95,7 @@ func (p *Printer) Document(v any) error {
 func (p *Printer) Error(err error) {
 	p.footer.clear(p.Err)
 	if p.JSON {
-		doc := ErrorDocument{Version: 1}
-		doc.Error.Message, doc.Error.Kind = err.Error(), kindNames[dag.KindOf(err)]
-		doc.Error.Hint = strings.Join(Hints(err), "\n")
-		_ = p.Document(doc) // nothing is left to tell it to
+		_ = p.Document(ErrorDocument{Version: 1, Error: EndedBy(err)}) // nothing is left to tell it to
 		return
 	}
 	for i, line := range strings.Split(strings.TrimRight(err.Error(), "\n"), "\n") {
@@ -124,6 +121,11 @@ type Ended struct {
 	Message string `json:"message"`
 	Kind    string `json:"kind"`           // "config", "infrastructure", "stopped", "changed", "differs", "bug", "interrupted"
 	Hint    string `json:"hint,omitempty"` // what to do, a line each; a command to paste stands on a line of its own
+}
+
+// EndedBy is an error as JSON tells it.
+func EndedBy(err error) Ended {
+	return Ended{Message: err.Error(), Kind: kindNames[dag.KindOf(err)], Hint: strings.Join(Hints(err), "\n")}
 }
 
 var kindNames = map[dag.Kind]string{
