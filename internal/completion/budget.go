@@ -3,13 +3,12 @@ package completion
 import (
 	"context"
 	"fmt"
+	"strconv"
+	"strings"
 	"sync"
 
 	"github.com/penstock-run/penstock/dag"
 )
-
-// assumedOutput is reserved for an answer whose request has no max_tokens.
-const assumedOutput = 4096
 
 // budget keeps the live calls of a run within what the pipeline allows. What a
 // call may cost at worst is reserved before it and settled after it, so that
@@ -28,10 +27,17 @@ type cost struct {
 	calls  int
 	tokens int
 	usd    float64
+
+	input, output int // parts of the tokens of a reservation
 }
 
-func (c cost) plus(o cost) cost  { return cost{c.calls + o.calls, c.tokens + o.tokens, c.usd + o.usd} }
-func (c cost) minus(o cost) cost { return cost{c.calls - o.calls, c.tokens - o.tokens, c.usd - o.usd} }
+func (c cost) plus(o cost) cost {
+	return cost{calls: c.calls + o.calls, tokens: c.tokens + o.tokens, usd: c.usd + o.usd}
+}
+
+func (c cost) minus(o cost) cost {
+	return cost{calls: c.calls - o.calls, tokens: c.tokens - o.tokens, usd: c.usd - o.usd}
+}
 
 func newBudget(limit dag.Budget) *budget {
 	return &budget{limit: limit, settled: make(chan struct{})}
@@ -71,7 +77,9 @@ func (b *budget) reserve(ctx context.Context, worst cost) error {
 func (b *budget) settle(worst, actual cost) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.held = b.held.minus(worst)
+	if b.held = b.held.minus(worst); b.held.calls == 0 {
+		b.held = cost{} // what adding and taking away has left of a dollar
+	}
 	b.spent = b.spent.plus(actual)
 	close(b.settled)
 	b.settled = make(chan struct{})
@@ -97,32 +105,15 @@ func (b *budget) describe(what string, worst cost) string {
 	case "calls":
 		return fmt.Sprintf("the run's budget of %d calls is spent; raise `calls` in the pipeline's budget block", b.limit.Calls)
 	case "tokens":
-		return fmt.Sprintf("the run's budget of %d tokens does not cover this call: %d are spent, and it may take %d (raise `tokens` in the pipeline's budget block, or bound the answer with max_tokens)",
-			b.limit.Tokens, b.spent.tokens, worst.tokens)
+		return fmt.Sprintf("the run's budget of %d tokens does not cover this call: %d are spent, %d are reserved for calls under way, and it may take %d; raise `tokens` in the pipeline's budget block, or bound the answer with max_tokens",
+			b.limit.Tokens, b.spent.tokens, b.held.tokens, worst.tokens)
 	}
-	return fmt.Sprintf("the run's budget of $%.2f does not cover this call: $%.4f are spent, and it may take $%.4f (raise `usd` in the pipeline's budget block, or bound the answer with max_tokens)",
-		b.limit.USD, b.spent.usd, worst.usd)
+	return fmt.Sprintf("the run's budget of %s does not cover this call: %s are spent, %s are reserved for calls under way, and it may take %s; raise `usd` in the pipeline's budget block, or bound the answer with max_tokens",
+		dollars(b.limit.USD), dollars(b.spent.usd), dollars(b.held.usd), dollars(worst.usd))
 }
 
-// worst is the most that a request is expected to cost.
-func worst(r *Request, price *dag.Price) cost {
-	input, output := r.inputTokens(), assumedOutput
-	if r.Sampling != nil && r.Sampling.MaxTokens != nil {
-		output = int(*r.Sampling.MaxTokens)
-	}
-	c := cost{calls: 1, tokens: input + output}
-	if price != nil {
-		c.usd = (float64(input)*price.Input + float64(output)*price.Output) / 1e6
-	}
-	return c
-}
-
-// actual is what a call has cost by the usage that the server told.
-func actual(u Usage, price *dag.Price) cost {
-	c := cost{calls: 1, tokens: int(u.Input + u.Output)}
-	if price != nil {
-		cached := min(u.CachedInput, u.Input) // some servers count cached tokens beside the input
-		c.usd = (float64(u.Input-cached)*price.Input + float64(cached)*price.CachedInput + float64(u.Output)*price.Output) / 1e6
-	}
-	return c
+// dollars is an amount to the millionth of a dollar, without zeros that say nothing.
+func dollars(usd float64) string {
+	text := strconv.FormatFloat(usd, 'f', 6, 64)
+	return "$" + text[:len(text)-4] + strings.TrimRight(text[len(text)-4:], "0")
 }

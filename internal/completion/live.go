@@ -70,7 +70,7 @@ func (t *ticket) note(p *dag.Provider) string {
 
 // attempt makes one live call and books what it cost.
 func (s *Service) attempt(ctx context.Context, p *dag.Provider, limits *limiter, caller Caller, wire *proto.CompletionRequest, r *Request, f *flight) (*proto.CompletionReply, ending) {
-	reserved := worst(r, p.Price)
+	reserved := worst(r, wire.GetSchema(), p)
 	if err := s.budget.reserve(ctx, reserved); err != nil {
 		reply := interrupted(err)
 		if spent := new(spentError); errors.As(err, &spent) {
@@ -91,32 +91,10 @@ func (s *Service) attempt(ctx context.Context, p *dag.Provider, limits *limiter,
 	case reply == nil:
 		reply = failure(proto.ProviderError_UNAVAILABLE, "provider "+p.Name+" gave no reply")
 	}
-	used := usageOf(reply)
-	cost := actual(used, p.Price)
-	s.budget.settle(reserved, cost)
-	limits.spent(cost.tokens - r.inputTokens())
-	s.count(func(c *Counters) {
-		c.Calls++
-		c.USD += cost.usd
-		c.Usage.Input += used.Input
-		c.Usage.CachedInput += used.CachedInput
-		c.Usage.CacheWrite += used.CacheWrite
-		c.Usage.Output += used.Output
-		c.Usage.Reasoning += used.Reasoning
-	})
+	limits.spent(s.book(ctx, p, reserved, reply).tokens - r.inputTokens())
 	// A call that was given up says nothing of its provider, unless its time was over.
 	givenUp := ctx.Err() != nil && reply.GetError() != nil && !errors.Is(context.Cause(ctx), context.DeadlineExceeded)
 	return reply, ending{err: reply.GetError(), took: took, unheard: givenUp}
-}
-
-// usageOf reads what a server says that a call has cost; what cannot be, a
-// negative count, counts as nothing.
-func usageOf(reply *proto.CompletionReply) Usage {
-	u := reply.GetUsage()
-	return Usage{
-		Input: max(0, u.GetInput()), CachedInput: max(0, u.GetCachedInput()), CacheWrite: max(0, u.GetCacheWrite()),
-		Output: max(0, u.GetOutput()), Reasoning: max(0, u.GetReasoning()),
-	}
 }
 
 func (s *Service) limiter(p *dag.Provider) *limiter {

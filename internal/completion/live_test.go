@@ -304,8 +304,8 @@ func TestBudget(t *testing.T) {
 		want   string
 	}{
 		{"calls", dag.Budget{Calls: 2}, nil, 2, "the run's budget of 2 calls is spent; raise `calls` in the pipeline's budget block"},
-		{"tokens", dag.Budget{Tokens: 100}, nil, 5, "the run's budget of 100 tokens does not cover this call: 75 are spent, and it may take 31 (raise `tokens` in the pipeline's budget block, or bound the answer with max_tokens)"},
-		{"dollars", dag.Budget{USD: 0.0001}, price, 3, "the run's budget of $0.00 does not cover this call: $0.0000 are spent, and it may take $0.0001 (raise `usd` in the pipeline's budget block, or bound the answer with max_tokens)"},
+		{"tokens", dag.Budget{Tokens: 100}, nil, 3, "the run's budget of 100 tokens does not cover this call: 45 are spent, 0 are reserved for calls under way, and it may take 63; raise `tokens` in the pipeline's budget block, or bound the answer with max_tokens"},
+		{"dollars", dag.Budget{USD: 0.0001}, price, 1, "the run's budget of $0.0001 does not cover this call: $0.000016 are spent, $0.00 are reserved for calls under way, and it may take $0.000093; raise `usd` in the pipeline's budget block, or bound the answer with max_tokens"},
 		{"dollars without a price", dag.Budget{USD: 1}, nil, 0, "the run has a budget in US dollars, but the price of provider p is not known: give it a price block"},
 	}
 	for _, test := range tests {
@@ -349,23 +349,5 @@ func TestBudgetIsNeverPassed(t *testing.T) {
 	}
 	if answered.Load() != 40 {
 		t.Errorf("%d calls were answered, want all 40: what is given back must be used", answered.Load())
-	}
-}
-
-func TestCost(t *testing.T) {
-	price := &dag.Price{Input: 3, CachedInput: 0.3, Output: 15}
-	tests := []struct {
-		usage Usage
-		want  float64
-	}{
-		{Usage{Input: 1_000_000}, 3},
-		{Usage{Input: 1_000_000, CachedInput: 1_000_000}, 0.3},
-		{Usage{Input: 1_000_000, CachedInput: 500_000, Output: 100_000, Reasoning: 90_000}, 3.15},
-		{Usage{Input: 10, CachedInput: 1_000_000}, 0.000003}, // cached is a part of input, whatever the server says
-	}
-	for _, test := range tests {
-		if got := actual(test.usage, price).usd; got < test.want-1e-12 || got > test.want+1e-12 {
-			t.Errorf("%+v costs %v, want %v", test.usage, got, test.want)
-		}
 	}
 }

@@ -60,8 +60,11 @@ type Options struct {
 	Providers map[string]ProviderInfo                // by name; one that is missing gets the recipe of its block
 	Withhold  []*dag.Provider                        // whose secrets no recorded page may hold
 	Budget    dag.Budget
-	Now       func() time.Time // nil: time.Now
-	Log       func(level, message string)
+	// Billed hears of each live attempt what it cost, with the context of the
+	// request that it was made for, before the request is answered; nil: nobody does.
+	Billed func(ctx context.Context, bill dag.Bill)
+	Now    func() time.Time // nil: time.Now
+	Log    func(level, message string)
 	// Queued is told the context of each request that waits, and what it gives is
 	// called when the request is sent; nil: nobody asks. See host.Queued.
 	Queued func(ctx context.Context) (running func())
@@ -69,17 +72,19 @@ type Options struct {
 
 // Counters tell what a run's completions came to.
 type Counters struct {
-	Live     int           // answers of providers
-	Cached   int           // answers from the cache, those of an equal request in flight among them
-	Replayed int           // answers from the cassette
-	Misses   int           // requests that the cassette does not hold
-	Failed   int           // requests that ended in another error
-	Calls    int           // live attempts: what providers were asked, those in vain among them
-	Refused  int           // of Calls: those that a provider had no room for
-	Waits    int           // times in which a provider answered nothing and was left alone between its calls
-	Waited   time.Duration // how long those were, in all
-	Usage    Usage
-	USD      float64 // of those providers whose price is known
+	Live      int           // answers of providers
+	Cached    int           // answers from the cache, those of an equal request in flight among them
+	Replayed  int           // answers from the cassette
+	Misses    int           // requests that the cassette does not hold
+	Failed    int           // requests that ended in another error
+	Calls     int           // live attempts: what providers were asked, those in vain among them
+	Refused   int           // of Calls: those that a provider had no room for
+	Waits     int           // times in which a provider answered nothing and was left alone between its calls
+	Waited    time.Duration // how long those were, in all
+	Usage     Usage
+	USD       float64 // of those providers whose price is known
+	Unpriced  int     // of Calls: those whose price is not known
+	Estimated int     // of Calls: those that the server did not tell the usage of
 
 	PagesRead     int // pages that were read now
 	PagesReplayed int // pages from the cassette
@@ -99,6 +104,7 @@ type Service struct {
 	flights   map[dag.Digest]*flight
 	counters  Counters
 	explained int
+	told      map[string]bool       // what was warned of
 	schemas   map[string]dag.Digest // by their text: a stage asks for the same one every time
 	over      string                // why waits are over; empty: they are not
 }

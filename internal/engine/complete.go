@@ -36,7 +36,7 @@ func (e *engine) openCompletions(planning bool) (*completion.Service, error) {
 		return completion.New(completion.Options{Replay: e.cassette()})
 	}
 	o := completion.Options{
-		Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Refusals: answers{e}, Given: host.Answered, Earlier: host.Given, Log: e.completionLog,
+		Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Refusals: answers{e}, Given: host.Answered, Earlier: host.Given, Log: e.completionLog, Billed: e.bills.billed,
 		// The time that is spent waiting for a provider is not the visit's.
 		Queued:    host.Queued,
 		Providers: map[string]completion.ProviderInfo{}, Withhold: e.Graph.Providers,

@@ -81,6 +81,7 @@ type engine struct {
 	trace   *telemetry.Run
 
 	store       *staging.Store
+	bills       bills           // of visits that are not recorded yet
 	said        *staging.RunLog // what plugins say; nil: nothing is kept
 	host        *host.Host
 	gate        *gate.Gate

@@ -128,10 +128,8 @@ func (e *engine) runCounts(of completion.Counters) *staging.RunCounts {
 
 // cost is what the calls cost; nil where the price of one is not known.
 func (e *engine) cost(of completion.Counters) *float64 {
-	for _, p := range e.Graph.Providers {
-		if p.Price == nil && of.Calls > 0 {
-			return nil // some of it may be that provider's
-		}
+	if of.Unpriced > 0 {
+		return nil
 	}
 	return &of.USD
 }

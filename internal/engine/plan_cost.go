@@ -151,8 +151,8 @@ func planCostOf(s *dag.Stage, line *StagePlan, replaying bool) (StageCost, float
 	if replaying || price == nil {
 		return c, 0
 	}
-	usd := float64(output) * price.Output / 1e6
-	if price.Input == 0 && price.CachedInput == 0 {
+	usd := price.AtMost(0, output)
+	if price.AtMost(1, 0) == 0 {
 		c.USD = &usd
 	}
 	return c, usd
@@ -167,18 +167,16 @@ func callsPerVisit(s *dag.Stage) int {
 	return s.Info.CallsPerVisit(s.Config.Bytes)
 }
 
-// longestAnswer is max_tokens of the stage's configuration, else of its provider's.
+// longestAnswer is max_tokens of the stage's configuration, else what its provider's
+// answers are bounded by: what the run reserves, too.
 func longestAnswer(s *dag.Stage) (tokens int, ok bool) {
-	for _, doc := range []dag.Doc{s.Config, s.Provider.Config} {
-		var config struct {
-			MaxTokens *float64 `json:"max_tokens"`
-		}
-		if doc.IsNull() || json.Unmarshal(doc.Bytes, &config) != nil || config.MaxTokens == nil {
-			continue
-		}
+	var config struct {
+		MaxTokens *float64 `json:"max_tokens"`
+	}
+	if !s.Config.IsNull() && json.Unmarshal(s.Config.Bytes, &config) == nil && config.MaxTokens != nil {
 		return int(*config.MaxTokens), *config.MaxTokens >= 1
 	}
-	return 0, false
+	return s.Provider.Longest, s.Provider.Longest > 0
 }
 
 // priceTable names the prices of all providers, in order of their names.

@@ -70,6 +70,7 @@ func (e *engine) record(v *visit, r *host.Result) (made, error) {
 	if err := e.recipes[v.stage.Index].files.unchanged(); err != nil {
 		return made{}, contentError(v.stage, err)
 	}
+	r.Facts.Paid = e.bills.take(v.action)
 	m := made{Action: &staging.Action{
 		Digest: v.action, Recipe: e.recipes[v.stage.Index].digest, Stage: v.stage.Name, Input: v.input.Digest,
 		Word: r.Word, Failure: r.Failure, Findings: r.Findings, Notes: r.Notes, Facts: r.Facts, Run: e.runID, Sample: v.sample,
@@ -202,7 +203,9 @@ func (e *engine) applySamples(it *item, step dag.Step) bool {
 			list = append(list, ',')
 			all.Facts.Calls += m.Facts.Calls
 			all.Facts.Input += m.Facts.Input
+			all.Facts.Cached += m.Facts.Cached
 			all.Facts.OutTokens += m.Facts.OutTokens
+			all.Facts.Paid.Add(m.Facts.Paid)
 		}
 		all.Findings = append(all.Findings, m.Findings...)
 		list = append(list, doc.Bytes...)

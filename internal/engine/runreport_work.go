@@ -134,6 +134,8 @@ func (w *workCounts) visit(stage string, f *dag.Facts) {
 		key.Provider, price = s.Provider, s.Price
 	}
 	switch {
+	case f.Paid.Attempts > 0:
+		key.AnsweredBy = ByProvider
 	case f.Calls == 0:
 	case f.Recorded:
 		key.AnsweredBy = ByCassette
@@ -146,19 +148,25 @@ func (w *workCounts) visit(stage string, f *dag.Facts) {
 	if row == nil {
 		row = &SpendRow{}
 		*row = key
-		if key.AnsweredBy != ByProvider || price != nil {
-			row.USD = new(float64)
-		}
+		row.USD = new(float64)
 		w.rows[key] = row
 	}
 	row.Visits++
-	row.Calls += f.Calls
-	row.Input += f.Input
-	row.Cached += f.Cached
-	row.Output += f.OutTokens
-	if key.AnsweredBy == ByProvider && price != nil {
-		*row.USD += paidFor(f, price)
+	calls, tokens, paid := f.Calls, answered(f), (*float64)(nil)
+	switch {
+	case f.Paid.Attempts > 0:
+		calls, tokens, paid = f.Paid.Attempts, f.Paid.Tokens, f.Paid.Cost()
+	case key.AnsweredBy != ByProvider:
+		paid = new(float64)
+	case price != nil:
+		usd := paidFor(f, price)
+		paid = &usd
 	}
+	row.Calls += calls
+	row.Input += tokens.Input
+	row.Cached += tokens.Cached
+	row.Output += tokens.Output
+	row.USD = sumOf(row.USD, paid)
 }
 
 func (w *workCounts) spend() Spend {

@@ -118,7 +118,6 @@ func costOf(s *dag.Stage, f dag.Facts) Cost {
 		cost.USD = nil
 		return cost
 	}
-	cached := min(f.Cached, f.Input) // some servers count cached tokens beside the input
-	*cost.USD = (float64(f.Input-cached)*p.Input + float64(cached)*p.CachedInput + float64(f.OutTokens)*p.Output) / 1e6
+	*cost.USD = p.Of(answered(&f))
 	return cost
 }

@@ -297,16 +297,22 @@ func visitFacts(v *dag.Visit, o *outline) *VisitFacts {
 		Model: v.Facts.Model, StartedAt: v.Facts.StartedAt, EndedAt: v.Facts.EndedAt,
 		Calls: v.Facts.Calls, Tokens: v.Facts.Input + v.Facts.OutTokens,
 	}
-	if s := o.stage(v.Stage); s != nil && s.Price != nil && v.Facts.Calls > 0 && !v.Facts.Recorded && !v.Facts.Unpaid {
+	if v.Facts.Paid.Attempts > 0 {
+		f.Tokens, f.USD = v.Facts.Paid.Sum(), v.Facts.Paid.Cost()
+	} else if s := o.stage(v.Stage); s != nil && s.Price != nil && v.Facts.Calls > 0 && !v.Facts.Recorded && !v.Facts.Unpaid {
 		usd := paidFor(&v.Facts, s.Price)
 		f.USD = &usd
 	}
 	return f
 }
 
-// paidFor is what a visit's completions cost, in US dollars.
-func paidFor(f *dag.Facts, p *dag.Price) float64 {
-	return (float64(f.Input-f.Cached)*p.Input + float64(f.Cached)*p.CachedInput + float64(f.OutTokens)*p.Output) / 1e6
+// paidFor is what a visit's completions cost, in US dollars, where an older version
+// has made it: its attempts in vain are not known.
+func paidFor(f *dag.Facts, p *dag.Price) float64 { return p.Of(answered(f)) }
+
+// answered is the tokens of a visit's answers.
+func answered(f *dag.Facts) dag.Tokens {
+	return dag.Tokens{Input: f.Input, Cached: f.Cached, Output: f.OutTokens}
 }
 
 func stateOf(v *dag.Visit) VisitState {

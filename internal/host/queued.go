@@ -71,6 +71,16 @@ func Given(ctx context.Context) []dag.Completion {
 	return slices.Clip(t.v.given) // it only grows, so what is there stays as it is
 }
 
+// Action is that of the visit that asks; false: ctx, which is as for Queued, is
+// nobody's visit.
+func Action(ctx context.Context) (dag.Digest, bool) {
+	t, ok := ctx.Value(visitKey{}).(timed)
+	if !ok {
+		return dag.Digest{}, false
+	}
+	return t.v.task.Action, true
+}
+
 func (t timed) change(change func(*deadlines, *visit, time.Time)) {
 	t.p.slot.mu.Lock()
 	defer t.p.slot.mu.Unlock()
