@@ -107,7 +107,7 @@ func TestRecordedPagesReplay(t *testing.T) {
 	if replayed.Source().IsZero() || !pages.Source().IsZero() {
 		t.Errorf("the source of recorded pages is %s, of the web %s", replayed.Source(), pages.Source())
 	}
-	if got, want := [2]Counters{s.Counters(), again.Counters()}, [2]Counters{{Live: 1, Calls: 1, Usage: s.Counters().Usage, PagesRead: 3}, {PagesReplayed: 3}}; got != want {
+	if got, want := [2]Counters{s.Counters(), again.Counters()}, [2]Counters{{Live: 1, Calls: 1, Unpriced: 1, Usage: s.Counters().Usage, PagesRead: 3}, {PagesReplayed: 3}}; got != want {
 		t.Errorf("counted %+v, want %+v", got, want)
 	}
 }

@@ -63,7 +63,7 @@ func (x *timed) calls(takes time.Duration, ends func(n int) *proto.ProviderError
 		if e := ends(n); e != nil {
 			return &proto.CompletionReply{Error: e}, nil
 		}
-		return &proto.CompletionReply{Text: "done", FinishReason: "stop"}, nil
+		return &proto.CompletionReply{Text: "done", FinishReason: "stop", Usage: &proto.Usage{Input: 1, Output: 1}}, nil
 	}
 }
 
