@@ -3,10 +3,12 @@ package main
 import (
 	"bytes"
 	"encoding/base64"
+	"maps"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,18 +20,18 @@ import (
 const vault = "sk-canary/7f3a+d1c0&" + canaryHalf
 
 // echoes are what a server does with the key that it was sent, by the item that is
-// asked about.
+// asked about. After the last, which has no patience, nothing more is asked.
 var echoes = map[string]wiretest.Step{
-	"invalid":  {Status: 400, Body: `{"error":{"message":"the key ` + vault + ` may not do this"}}`},
-	"broken":   {Status: 500, Body: "<html>" + vault + "</html>"},
-	"header":   {Status: 400, Header: http.Header{"X-Request-Id": {vault}, "Request-Id": {vault}, "Retry-After": {vault}}, Body: `{"error":{"message":"m"}}`},
-	"moved":    {Status: 302, Header: http.Header{"Location": {"http://127.0.0.1:9/?key=sk-canary%2F7f3a%2Bd1c0%26" + canaryHalf}}, Body: "{}"},
-	"strange":  {Status: 200, Body: vault},
-	"prose":    {Text: "The key is " + vault + "."},
-	"refused":  {Text: "I will not use " + vault + ".", Finish: "refusal"},
-	"cut":      {Text: `{"said":"` + vault, Fault: wiretest.Cut, After: 2},
-	"whole":    {Text: "So it is.", Model: "m-" + vault},
-	"stalling": {Status: 503, Header: http.Header{"Retry-After": {"0"}}, Body: `{"error":{"message":"` + vault + `"}}`},
+	"invalid": {Status: 400, Body: `{"error":{"message":"the key ` + vault + ` may not do this"}}`},
+	"broken":  {Status: 500, Body: "<html>" + vault + "</html>"},
+	"header":  {Status: 400, Header: http.Header{"X-Request-Id": {vault}, "Request-Id": {vault}, "Retry-After": {vault}}, Body: `{"error":{"message":"m"}}`},
+	"moved":   {Status: 302, Header: http.Header{"Location": {"http://127.0.0.1:9/?key=sk-canary%2F7f3a%2Bd1c0%26" + canaryHalf}}, Body: "{}"},
+	"strange": {Status: 200, Body: vault},
+	"prose":   {Text: "The key is " + vault + "."},
+	"refused": {Text: "I will not use " + vault + ".", Finish: "refusal"},
+	"cut":     {Text: `{"said":"` + vault, Fault: wiretest.Cut, After: 2},
+	"whole":   {Text: "So it is.", Model: "m-" + vault},
+	"zz-full": {Status: 503, Header: http.Header{"Retry-After": {"0"}}, Body: `{"error":{"message":"` + vault + `"}}`},
 }
 
 // TestTheKeyIsNowhereOverAnyWire has servers give back the key that they were sent,
@@ -45,7 +47,7 @@ func TestTheKeyIsNowhereOverAnyWire(t *testing.T) {
 			})
 			dir, temp := t.TempDir(), t.TempDir()
 			var items strings.Builder
-			for id := range echoes {
+			for _, id := range slices.Sorted(maps.Keys(echoes)) {
 				items.WriteString(`{"id":"` + id + `"}` + "\n")
 			}
 			pipeline := strings.Replace(canaryPipeline, `headers  = { authorization = "Bearer ${var.token}" }`, `headers = { x-other-key = var.token }`, 1)
@@ -57,7 +59,9 @@ func TestTheKeyIsNowhereOverAnyWire(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			const limits = "limits {\n    concurrency = 1\n    patience    = \"1ms\"\n  }"
 			editProvider(t, dir, "model", wire.plugin, wire.writer, server.URL+wire.base, "headers = { x-other-key = var.token }\n"+wire.more)
+			replaceIn(t, filepath.Join(dir, "pipeline.hcl"), "limits { concurrency = 8 }", limits)
 			say := func(args ...string) {
 				t.Helper()
 				cmd := exec.CommandContext(t.Context(), "penstock", args...)
@@ -69,11 +73,11 @@ func TestTheKeyIsNowhereOverAnyWire(t *testing.T) {
 			}
 			say("plan", "--live", "-o", "plan.json")
 			say("plan", "--live", "--json")
-			say("run", "--live", "--record", "cassette.jsonl", "--keep-going")
+			say("run", "--live", "-j", "1", "--record", "cassette.jsonl", "--keep-going")
 			if asked := len(server.Asked()); asked < len(echoes) {
 				t.Errorf("the server was asked %d times about %d items", asked, len(echoes))
 			}
-			say("run", "--live", "-k", "--json")
+			say("run", "--live", "-j", "1", "-k", "--json")
 			for _, args := range [][]string{{"status"}, {"status", "--json"}, {"report", "-o", "report.html"}, {"report", "--json"}, {"audit"}, {"logs", "ask"}} {
 				say(args...)
 			}
@@ -89,6 +93,20 @@ func TestTheKeyIsNowhereOverAnyWire(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func replaceIn(t *testing.T, path, old, by string) {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Contains(content, []byte(old)) {
+		t.Fatalf("%s has no %s", path, old)
+	}
+	if err := os.WriteFile(path, bytes.Replace(content, []byte(old), []byte(by), 1), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
