@@ -116,9 +116,9 @@ type PluginInfo struct {
 	// without a start, by that and the schema of the stage's output (empty: none);
 	// nil: only its process can tell.
 	CheckConfig func(config, outputSchema []byte) []ConfigProblem `json:"-"`
-	// Asks tells which of "seed", "temperature", "top_p" and "stop" a stage's
-	// configuration asks of its model; nil: the plugin does not say.
-	Asks func(config []byte) []string `json:"-"`
+	// Asks tells what a stage's configuration asks of its model; nil: the plugin
+	// does not say.
+	Asks func(config []byte) Asked `json:"-"`
 	// Model tells what a model of the provider can do, by its name and a
 	// configuration without secrets; nil: nothing is known.
 	Model func(name string, config []byte) Model `json:"-"`
@@ -132,6 +132,12 @@ type Peer struct {
 	System  string // a name of OpenTelemetry's conventions: "openai", "gcp.gemini"
 	Address string // empty: no server is called
 	Port    uint32
+}
+
+// Asked is what is asked of a model besides an answer.
+type Asked struct {
+	Of        []string // of "seed", "temperature", "top_p" and "stop", as the attributes are named
+	MaxTokens int64    // the longest answer, in tokens; 0: not said
 }
 
 // Model is what a model can do.

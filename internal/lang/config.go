@@ -72,19 +72,27 @@ func (l *loader) checkModel(s *dag.Stage, b *body) {
 }
 
 // modelTakes complains of each thing that is asked in the config of b of a
-// provider's model that does not take it.
-func (l *loader) modelTakes(p *dag.Provider, asked []string, b *body) {
+// provider's model that does not take it, and of answers longer than it gives.
+func (l *loader) modelTakes(p *dag.Provider, asked dag.Asked, b *body) {
 	info := l.plugins[p.Plugin]
 	if info == nil || info.Model == nil {
 		return
 	}
 	model := info.Model(p.Model, p.Config.Bytes)
 	places := configPlaces(b)
-	for _, name := range asked {
+	for _, name := range asked.Of {
 		at, named := places[name]
 		if named && model.Known && !slices.Contains(model.Takes, name) {
 			l.error(at, modelCannot, fmt.Sprintf("The model %q of provider %q takes no %s. Remove the line, or name another model.", p.Model, p.Name, name))
 		}
+	}
+	at, named := places["max_tokens"]
+	switch most := model.MaxOutputTokens; {
+	case !named || !model.Known:
+	case most > 0 && asked.MaxTokens > most:
+		l.error(at, modelCannot, fmt.Sprintf("The model %q of provider %q gives answers of %d tokens at most. Write\n    max_tokens = %d\nor less, or name another model.", p.Model, p.Name, most, most))
+	case model.ContextTokens > 0 && asked.MaxTokens >= model.ContextTokens:
+		l.error(at, modelCannot, fmt.Sprintf("The context of model %q of provider %q is %d tokens, prompt and answer together, so that %d of answer leave no room for a prompt. Write less, or make the context larger.", p.Model, p.Name, model.ContextTokens, asked.MaxTokens))
 	}
 }
 

@@ -72,12 +72,12 @@ var described = map[string]*dag.PluginInfo{
 		},
 	},
 	"builtin/sampler": {Name: "sampler", Kind: "stage", Services: []string{"complete"},
-		Config: []dag.ConfigField{{Name: "temperature", Type: "number"}, {Name: "seed", Type: "number"}},
-		Asks:   func([]byte) []string { return []string{"seed", "temperature"} },
+		Config: []dag.ConfigField{{Name: "temperature", Type: "number"}, {Name: "seed", Type: "number"}, {Name: "max_tokens", Type: "number"}},
+		Asks:   func([]byte) dag.Asked { return dag.Asked{Of: []string{"seed", "temperature"}, MaxTokens: 9000} },
 	},
 	"builtin/steady": {Name: "steady", Kind: "provider", Config: providerConfig,
 		Model: func(name string, _ []byte) dag.Model {
-			return dag.Model{Known: name != "new", Takes: []string{"schema", "seed"}}
+			return dag.Model{Known: name != "new", Takes: []string{"schema", "seed"}, MaxOutputTokens: 8192, ContextTokens: 4096}
 		},
 	},
 	"builtin/openai":    {Name: "openai", Kind: "provider", Config: providerConfig},
@@ -88,6 +88,7 @@ var providerConfig = []dag.ConfigField{
 	{Name: "api_key", Type: "string", Sensitive: true, Doc: "the key of the account"},
 	{Name: "base_url", Type: "string"},
 	{Name: "temperature", Type: "number"},
+	{Name: "max_tokens", Type: "number"},
 	{Name: "headers", Type: "map(string)"},
 }
 

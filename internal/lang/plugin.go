@@ -257,11 +257,12 @@ func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
 	}
 	c := l.decodeConfig(b, info, true)
 	p.Config, p.Secrets = c.doc, c.secrets
-	p.Longest = longest(p, info)
+	asked := dag.Asked{Of: []string{"temperature", "top_p", "seed", "stop"}, MaxTokens: maxTokens(p)}
+	p.Longest = longest(p, info, asked.MaxTokens)
 	if p.Price == nil {
 		p.Price = append(l.prices, price.Builtin()).Of(p)
 	}
-	l.modelTakes(p, []string{"temperature", "top_p", "seed", "stop"}, b)
+	l.modelTakes(p, asked, b)
 }
 
 // calls reports whether a provider may be called.

@@ -89,14 +89,23 @@ func (b *body) price(name string) float64 {
 	return usd
 }
 
-// longest is how long an answer of a provider's model can be where its stage does
-// not say: by the provider's own configuration, else by the model. 0: unknown.
-func longest(p *dag.Provider, info *dag.PluginInfo) int {
+// maxTokens is the longest answer that a provider's own configuration allows where a
+// stage does not say; 0: it does not say either.
+func maxTokens(p *dag.Provider) int64 {
 	var config struct {
 		MaxTokens *float64 `json:"max_tokens"`
 	}
-	if !p.Config.IsNull() && json.Unmarshal(p.Config.Bytes, &config) == nil && config.MaxTokens != nil && *config.MaxTokens >= 1 {
-		return int(*config.MaxTokens)
+	if p.Config.IsNull() || json.Unmarshal(p.Config.Bytes, &config) != nil || config.MaxTokens == nil {
+		return 0
+	}
+	return int64(max(0, *config.MaxTokens))
+}
+
+// longest is how long an answer of a provider's model can be where its stage does
+// not say: as its own configuration allows, else by the model. 0: unknown.
+func longest(p *dag.Provider, info *dag.PluginInfo, own int64) int {
+	if own > 0 {
+		return int(own)
 	}
 	if info.Model == nil || p.Config.IsNull() {
 		return 0

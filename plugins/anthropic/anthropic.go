@@ -118,8 +118,25 @@ func (c *config) schemaMode(model string) string {
 	return "native"
 }
 
+// sizes are those of models that are surely known. Contexts that a header makes
+// larger are left out.
+var sizes = map[string]wire.Size{
+	"claude-opus-4-1": {Context: 200_000, Answer: 32_000}, "claude-opus-4": {Context: 200_000, Answer: 32_000}, "claude-opus-4-0": {Context: 200_000, Answer: 32_000},
+	"claude-sonnet-4-5": {Answer: 64_000}, "claude-sonnet-4": {Answer: 64_000}, "claude-sonnet-4-0": {Answer: 64_000},
+	"claude-haiku-4-5": {Context: 200_000, Answer: 64_000}, "claude-3-5-haiku": {Context: 200_000, Answer: 8_192},
+	"claude-3-opus": {Context: 200_000, Answer: 4_096}, "claude-3-haiku": {Context: 200_000, Answer: 4_096},
+}
+
+// size is that of a model of the vendor's own server.
+func (c *config) size(model string) wire.Size {
+	if c.BaseURL != nil {
+		return wire.Size{}
+	}
+	return wire.SizeOf(sizes, model)
+}
+
 // model is what a model can do under a configuration.
-func model(_ string, document []byte) sdk.Model {
+func model(name string, document []byte) sdk.Model {
 	var c config
 	if (sdk.ProviderConfig{JSON: document}).Into(&c) != nil {
 		return sdk.Model{}
@@ -128,5 +145,7 @@ func model(_ string, document []byte) sdk.Model {
 	if c.version() < noSampling {
 		m.Takes = append(m.Takes, "temperature", "top_p")
 	}
+	size := c.size(name)
+	m.ContextTokens, m.MaxOutputTokens = size.Context, size.Answer
 	return m
 }

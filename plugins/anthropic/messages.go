@@ -28,7 +28,7 @@ func (b *block) call(r *sdk.CompletionRequest) (*wire.Call, error) {
 	for _, m := range r.Messages {
 		messages = append(messages, map[string]any{"role": m.Role, "content": wire.Text(m)})
 	}
-	request := map[string]any{"model": b.model, "messages": messages, "max_tokens": standardMaxTokens, "stream": true}
+	request := map[string]any{"model": b.model, "messages": messages, "max_tokens": b.mostTokens(), "stream": true}
 	if r.System != "" {
 		request["system"] = []map[string]any{{"type": "text", "text": r.System}}
 	}
@@ -60,6 +60,14 @@ func (b *block) call(r *sdk.CompletionRequest) (*wire.Call, error) {
 		request["output_config"] = output
 	}
 	return call, nil
+}
+
+// mostTokens is the longest answer where nobody says: the API wants one.
+func (b *block) mostTokens() int64 {
+	if most := b.size(b.model).Answer; most > 0 {
+		return min(most, standardMaxTokens)
+	}
+	return standardMaxTokens
 }
 
 // ask puts the schema of the answer into a call.

@@ -29,9 +29,9 @@ import (
 type plugin struct {
 	stage    func() sdk.Stage
 	provider func() sdk.Provider
-	calls    func(config []byte) int          // of a stage that asks for completions
-	advise   func(sdk.Config) sdk.Diagnostics // of a stage that can tell what is likely not meant; nil: none
-	asks     func(config []byte) []string     // and what it asks of its model
+	calls    func(config []byte) int               // of a stage that asks for completions
+	advise   func(sdk.Config) sdk.Diagnostics      // of a stage that can tell what is likely not meant; nil: none
+	asks     func(config []byte) ([]string, int64) // and what it asks of its model
 }
 
 var plugins = map[string]plugin{
@@ -58,7 +58,7 @@ func Info(name string) (*dag.PluginInfo, bool) {
 		return &dag.PluginInfo{
 			Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "stage", Config: fields(i.Config),
 			Outcomes: i.Outcomes, Codes: codes(i.Codes), Deterministic: i.Deterministic, Services: i.Services, Batches: i.Batches,
-			CallsPerVisit: p.calls, Asks: p.asks,
+			CallsPerVisit: p.calls, Asks: askedOf(p.asks),
 		}, true
 	}
 	i := p.provider().Info
@@ -66,6 +66,16 @@ func Info(name string) (*dag.PluginInfo, bool) {
 		Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "provider", Config: fields(i.Config), WireVersion: i.WireVersion,
 		Model: modelOf(p.provider()), Peer: peerOf(p.provider()),
 	}, true
+}
+
+func askedOf(asks func([]byte) ([]string, int64)) func([]byte) dag.Asked {
+	if asks == nil {
+		return nil
+	}
+	return func(config []byte) dag.Asked {
+		of, maxTokens := asks(config)
+		return dag.Asked{Of: of, MaxTokens: maxTokens}
+	}
 }
 
 func modelOf(p sdk.Provider) func(string, []byte) dag.Model {

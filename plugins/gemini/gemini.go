@@ -10,6 +10,7 @@ package gemini
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/penstock-run/penstock/plugins/sdk"
 	"github.com/penstock-run/penstock/plugins/wire"
@@ -41,10 +42,8 @@ func Provider() sdk.Provider {
 			}
 			return b.server.Completer(b.call), nil
 		},
-		Model: func(string, []byte) sdk.Model {
-			return sdk.Model{Known: true, Takes: []string{"schema", "seed", "temperature", "top_p", "stop"}}
-		},
-		Peer: wire.Peer("gcp.gemini", base),
+		Model: model,
+		Peer:  wire.Peer("gcp.gemini", base),
 	}
 }
 
@@ -53,6 +52,23 @@ type config struct {
 	wire.Defaults
 	ThinkingBudget *float64 `json:"thinking_budget"`
 	ThinkingLevel  *string  `json:"thinking_level"`
+}
+
+// sizes are those of models that are surely known; the API bounds prompt and answer
+// apart, so that no context stands here.
+var sizes = map[string]wire.Size{
+	"gemini-2.5-pro": {Answer: 65_536}, "gemini-2.5-flash": {Answer: 65_536}, "gemini-2.5-flash-lite": {Answer: 65_536},
+	"gemini-2.0-flash": {Answer: 8_192}, "gemini-2.0-flash-lite": {Answer: 8_192},
+}
+
+// model is what a model can do: of the vendor's own server also how long its answers are.
+func model(name string, document []byte) sdk.Model {
+	m := sdk.Model{Known: true, Takes: []string{"schema", "seed", "temperature", "top_p", "stop"}}
+	var c config
+	if (sdk.ProviderConfig{JSON: document}).Into(&c) == nil && c.BaseURL == nil {
+		m.MaxOutputTokens = wire.SizeOf(sizes, strings.TrimPrefix(name, "models/")).Answer
+	}
+	return m
 }
 
 // block is one provider block, ready to call.

@@ -148,6 +148,14 @@ func (s *wireSchema) format() map[string]any {
 // reasons are prefixes of the names of models that reason, and take no sampling.
 var reasons = []string{"o1", "o3", "o4", "gpt-5"}
 
+// sizes are those of OpenAI's own models that are surely known.
+var sizes = map[string]wire.Size{
+	"gpt-5": {Context: 400_000, Answer: 128_000}, "gpt-5-mini": {Context: 400_000, Answer: 128_000}, "gpt-5-nano": {Context: 400_000, Answer: 128_000},
+	"gpt-4.1": {Context: 1_047_576, Answer: 32_768}, "gpt-4.1-mini": {Context: 1_047_576, Answer: 32_768}, "gpt-4.1-nano": {Context: 1_047_576, Answer: 32_768},
+	"gpt-4o": {Context: 128_000, Answer: 16_384}, "gpt-4o-2024-05-13": {Context: 128_000, Answer: 4_096}, "gpt-4o-mini": {Context: 128_000, Answer: 16_384},
+	"o3": {Context: 200_000, Answer: 100_000}, "o3-mini": {Context: 200_000, Answer: 100_000}, "o4-mini": {Context: 200_000, Answer: 100_000},
+}
+
 // model is what OpenAI's own models can do; of those of other servers nothing is
 // known but what the dialect says.
 func model(name string, document []byte) sdk.Model {
@@ -167,6 +175,8 @@ func model(name string, document []byte) sdk.Model {
 	if !official(c.Settings) {
 		return m
 	}
+	size := wire.SizeOf(sizes, name)
+	m.ContextTokens, m.MaxOutputTokens = size.Context, size.Answer
 	for _, prefix := range reasons {
 		if strings.HasPrefix(name, prefix) && !strings.Contains(name, "chat") {
 			m.Takes = []string{"schema"}

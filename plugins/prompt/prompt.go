@@ -65,13 +65,13 @@ func CallsPerVisit(raw []byte) int {
 	return 1 + int(min(max(*conf.Reasks, 0), maxReasks))
 }
 
-// Asks tells what a stage's configuration asks of its model besides an answer.
-func Asks(raw []byte) []string {
+// Asks tells what a stage's configuration asks of its model besides an answer: the
+// names of attributes, and the longest answer in tokens, 0 where it does not say.
+func Asks(raw []byte) (asks []string, maxTokens int64) {
 	var conf config
 	if err := (sdk.Config{JSON: raw}).Into(&conf); err != nil {
-		return nil
+		return nil, 0
 	}
-	var asks []string
 	for _, a := range []struct {
 		name string
 		is   bool
@@ -80,7 +80,10 @@ func Asks(raw []byte) []string {
 			asks = append(asks, a.name)
 		}
 	}
-	return asks
+	if conf.MaxTokens != nil {
+		maxTokens = int64(*conf.MaxTokens)
+	}
+	return asks, maxTokens
 }
 
 type config struct {

@@ -7,6 +7,7 @@ provider "steady" {
   config {
     api_key     = "none"
     temperature = 0.2
+    max_tokens  = 4096
   }
 }
 
@@ -22,6 +23,7 @@ stage "one" {
   config {
     seed        = 1
     temperature = 0
+    max_tokens  = 9000
   }
 }
 
