@@ -40,6 +40,9 @@ func (r *reader) completions() []dag.Completion {
 		return nil
 	}
 	n := r.count()
+	if n == 0 {
+		return nil
+	}
 	all := make([]dag.Completion, 0, n)
 	for range n {
 		var c dag.Completion
