@@ -46,7 +46,10 @@ source "buckets" {
 stage "topic_miner" {
   plugin   = plugin.prompt
   provider = provider.writer
-  config { template = file("${local.prompts}/topic-miner.md") }
+  config {
+    template = file("${local.prompts}/topic-miner.md")
+    data     = true # what was mined or written never stands among the instructions: docs/prompts.md
+  }
   output { schema = "${local.schemas}/topics.json" }
   code = failure.R_SCHEMA
 
@@ -72,7 +75,10 @@ stage "crafter" {
   provider = provider.writer
   let { topic_id = "t-${substr(sha256("${item.cat}\n${normalize(item.title)}"), 0, 12)}" }
   input = { topic_id = topic_id, cat = item.cat, diff = item.diff, title = item.title, angle = item.angle }
-  config { template = file("${local.prompts}/crafter.md") }
+  config {
+    template = file("${local.prompts}/crafter.md")
+    data     = true
+  }
   output { schema = "${local.schemas}/card.json" }
   code = failure.R_SCHEMA
 }
@@ -82,7 +88,10 @@ stage "mme_crafter" {
   provider = provider.writer
   let { topic_id = "t-${substr(sha256("${item.cat}\n${normalize(item.title)}"), 0, 12)}" }
   input = { topic_id = topic_id, cat = item.cat, diff = item.diff, title = item.title, angle = item.angle }
-  config { template = file("${local.prompts}/mme-crafter.md") }
+  config {
+    template = file("${local.prompts}/mme-crafter.md")
+    data     = true
+  }
   output { schema = "${local.schemas}/card.json" }
   code = failure.R_SCHEMA
 }
@@ -96,7 +105,10 @@ stage "verifier" {
   plugin   = plugin.prompt
   provider = provider.judge
   input    = { card = item }
-  config { template = file("${local.prompts}/verifier.md") }
+  config {
+    template = file("${local.prompts}/verifier.md")
+    data     = true
+  }
   output { schema = "${local.schemas}/report.json" }
 
   independent_of = [stage.crafter, stage.mme_crafter, stage.repairer]
@@ -132,7 +144,10 @@ stage "repairer" {
   plugin   = plugin.prompt
   provider = provider.writer
   input    = { card = item, report = artifact.verifier }
-  config { template = file("${local.prompts}/repairer.md") }
+  config {
+    template = file("${local.prompts}/repairer.md")
+    data     = true
+  }
   output { schema = "${local.schemas}/card.json" }
   may_change  = setintersection(["q", "w", "x"], artifact.verifier.repair_fields)
   must_change = true

@@ -116,12 +116,19 @@ type PluginInfo struct {
 	// without a start, by that and the schema of the stage's output (empty: none);
 	// nil: only its process can tell.
 	CheckConfig func(config, outputSchema []byte) []ConfigProblem `json:"-"`
+	// CheckProvider is the same of a provider: by the model and the configuration of
+	// a block, with its secrets in it.
+	CheckProvider func(model string, config []byte) []ConfigProblem `json:"-"`
 	// Asks tells what a stage's configuration asks of its model; nil: the plugin
 	// does not say.
 	Asks func(config []byte) Asked `json:"-"`
 	// Model tells what a model of the provider can do, by its name and a
 	// configuration without secrets; nil: nothing is known.
 	Model func(name string, config []byte) Model `json:"-"`
+	// CheckSchema tells what there is to say of a stage that asks a model of the
+	// provider for answers of a schema, by the model's name and a configuration
+	// without secrets; nil: nothing.
+	CheckSchema func(name string, config, schema []byte) []ConfigProblem `json:"-"`
 	// Peer tells whom a block of the provider calls, by its configuration without
 	// secrets; nil: that is known once it is started.
 	Peer func(config []byte) Peer `json:"-"`
@@ -167,6 +174,9 @@ type ConfigField struct {
 	// Content tells that the value is a list of globs, relative to the pipeline's
 	// directory, of files whose content belongs to the action.
 	Content bool
+	// Unkeyed tells that the value changes how the plugin works, and never what comes
+	// of it: it belongs to no action, and a change of it makes nothing anew.
+	Unkeyed bool
 	Block   []ConfigField `json:",omitzero"` // not nil: a nested block with these fields, Type is empty; JSON keeps nil apart
 }
 
@@ -176,6 +186,7 @@ type Provider struct {
 	Plugin  *Plugin
 	Model   string
 	Config  Doc // resolved; sensitive values are absent here and stand in Secrets
+	Unkeyed Doc // what the plugin is told besides and belongs to no action, as members of Config; null: nothing
 	Secrets map[string]string
 	Limits  Limits
 	Price   *Price // nil: unknown
@@ -190,10 +201,10 @@ type Provider struct {
 type Limits struct {
 	RequestsPerMinute int
 	TokensPerMinute   int
-	Concurrency       int           // at a time; 0: 64
-	MaxWait           time.Duration // the longest that a server may ask to be waited for; 0: a minute
-	Patience          time.Duration // how long a server may refuse every call; 0: ten minutes
-	IgnoreLatency     bool          // slower answers are no reason for fewer calls at a time
+	Concurrency       int            // at a time; 0: 64
+	MaxWait           *time.Duration // the longest that a server may ask to be waited for; nil: a minute
+	Patience          *time.Duration // how long a server may refuse every call; nil: ten minutes
+	IgnoreLatency     bool           // slower answers are no reason for fewer calls at a time
 }
 
 // Source is where items come from.
@@ -216,6 +227,7 @@ type Stage struct {
 	Info     *PluginInfo // what the plugin said of itself; nil for a decide stage
 	Provider *Provider   // nil: none
 	Config   Doc         // resolved, prompts by content, canonical
+	Unkeyed  Doc         // as a provider's
 	// ConfigPos is where the values of config stand, by the name of the attribute.
 	ConfigPos map[string]Pos
 	Decide    *Decide // instead of a plugin: pure rules
@@ -251,9 +263,9 @@ type Stage struct {
 
 // Retry is for infrastructure errors only.
 type Retry struct {
-	Attempts   int // in all; at least 1
-	Backoff    time.Duration
-	MaxBackoff time.Duration
+	Attempts   int            // in all; at least 1
+	Backoff    *time.Duration // at most, before the second; nil: a second
+	MaxBackoff *time.Duration // at most, before any; nil: half a minute
 }
 
 // Decide is a stage of pure rules: first match wins.

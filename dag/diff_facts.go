@@ -50,6 +50,13 @@ func (l *factList) duration(name string, d time.Duration) {
 	}
 }
 
+// durationIf is a duration that says something where it is none, too.
+func (l *factList) durationIf(name string, d *time.Duration) {
+	if d != nil {
+		l.word(name, d.String())
+	}
+}
+
 func (l *factList) flag(name string, on bool) {
 	if on {
 		l.word(name, "true")

@@ -61,14 +61,15 @@ func (d *differ) providerFacts(p *Provider) []fact {
 	l = append(l, fact{name: "plugin", text: "plugin." + p.Plugin.Name, key: d.pluginID[p.Plugin]})
 	l.text("model", p.Model)
 	l.doc("config", p.Config)
+	l.doc("config", p.Unkeyed)
 	for _, name := range slices.Sorted(maps.Keys(p.Secrets)) {
 		l = append(l, fact{name: "config." + name, text: "(sensitive)", key: Sum([]byte(p.Secrets[name])).String(), changed: "(sensitive, another one)"})
 	}
 	l.count("limits.requests_per_minute", p.Limits.RequestsPerMinute)
 	l.count("limits.tokens_per_minute", p.Limits.TokensPerMinute)
 	l.count("limits.concurrency", p.Limits.Concurrency)
-	l.duration("limits.max_wait", p.Limits.MaxWait)
-	l.duration("limits.patience", p.Limits.Patience)
+	l.durationIf("limits.max_wait", p.Limits.MaxWait)
+	l.durationIf("limits.patience", p.Limits.Patience)
 	l.flag("limits.ignore_latency", p.Limits.IgnoreLatency)
 	if p.Price != nil && p.Price.From == OwnPrice { // else nobody wrote it here
 		for _, price := range []struct {
@@ -121,6 +122,7 @@ func (d *differ) stageFacts(g *Graph, s *Stage) []fact {
 		l = append(l, fact{name: "provider", text: "provider." + s.Provider.Name, key: d.providerID[s.Provider]})
 	}
 	l.doc("config", s.Config)
+	l.doc("config", s.Unkeyed)
 	if s.Decide != nil {
 		l.decide(g, s.Decide)
 	}
@@ -160,8 +162,8 @@ func (l *factList) scheduling(s *Stage) {
 	l.duration("timeout", s.Timeout)
 	if s.Plugin != nil {
 		l.standard("retry.attempts", s.Retry.Attempts, 4)
-		l.duration("retry.backoff", s.Retry.Backoff)
-		l.duration("retry.max_backoff", s.Retry.MaxBackoff)
+		l.durationIf("retry.backoff", s.Retry.Backoff)
+		l.durationIf("retry.max_backoff", s.Retry.MaxBackoff)
 	}
 	l.count("concurrency", s.Concurrency)
 	l.count("batch.size", s.Batch)

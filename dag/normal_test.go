@@ -41,7 +41,7 @@ func TestADigestChangesWithWhatDecidesAndWithNothingElse(t *testing.T) {
 		}, changes{}},
 		"limits and scheduling": {func(b *build, s *Stage) {
 			s.Timeout, s.Concurrency, s.Retry.Attempts, s.MaxAge = time.Second, 7, 9, time.Hour
-			s.Provider.Limits, s.Plugin.Processes, s.Provider.Price = Limits{1, 2, 3, time.Second, time.Minute, true}, 4, &Price{Input: 1}
+			s.Provider.Limits, s.Plugin.Processes, s.Provider.Price = Limits{1, 2, 3, new(time.Second), new(time.Minute), true}, 4, &Price{Input: 1}
 			b.Gate.Concurrency, b.Gate.Hold, b.Gate.Breaker = 4, s, &Breaker{Consecutive: 20}
 		}, changes{}},
 		"the order of declaration": {func(b *build, _ *Stage) {

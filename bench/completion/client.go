@@ -13,7 +13,7 @@ import (
 )
 
 // beClient sends the request on standard input n times, so many at once, and
-// prints what each took.
+// prints what each took beyond the server's thinking.
 func beClient(address string, n, atOnce int) error {
 	body, err := io.ReadAll(os.Stdin)
 	if err != nil {
@@ -31,10 +31,12 @@ func beClient(address string, n, atOnce int) error {
 		all.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
 				asked := time.Now()
-				if errs[caller] = ask(client, address, body); errs[caller] != nil {
+				thought, err := ask(client, address, body)
+				if err != nil {
+					errs[caller] = err
 					return
 				}
-				each[i] = micros(time.Since(asked))
+				each[i] = micros(time.Since(asked)) - thought
 			}
 		})
 	}
@@ -42,5 +44,5 @@ func beClient(address string, n, atOnce int) error {
 	if err := cmp.Or(errs...); err != nil {
 		return err
 	}
-	return json.MarshalWrite(os.Stdout, took{Micros: each, Wall: micros(time.Since(begun))})
+	return json.MarshalWrite(os.Stdout, took{Beyond: each, Wall: micros(time.Since(begun))})
 }

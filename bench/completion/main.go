@@ -1,7 +1,8 @@
 // Command completion measures what the host adds to a completion: from a stage's
 // call of its SDK, through the host's service (cache key, limits, budget, store)
 // and the process of a provider plugin, to an HTTP server on loopback and back. The
-// floor is a plain HTTP client that sends that server the very same requests.
+// floor is a plain HTTP client that sends that server the very same requests. Of each
+// completion the time is taken that the server did not think, as its answer tells.
 //
 //	go run ./bench/completion -dir DIR
 //
@@ -38,7 +39,8 @@ func main() {
 	flag.IntVar(&o.rounds, "rounds", 5, "rounds")
 	flag.IntVar(&o.items, "n", 1500, "completions of a round")
 	flag.IntVar(&o.atOnce, "at-once", 64, "how many are asked for at once")
-	flag.DurationVar(&o.think, "think", 250*time.Millisecond, "how long the server thinks, where it does")
+	flag.DurationVar(&o.think, "think", 250*time.Millisecond, "how long the server thinks in the mean, where it does")
+	flag.StringVar(&o.form, "form", "", "only `FORM`, for a profile: think, think_stream, busy")
 	client := flag.String("client", "", "be the plain client of this `ADDRESS`; the request comes on standard input")
 	flag.Parse()
 	work := func() error { return run(o) }
@@ -52,15 +54,16 @@ func main() {
 }
 
 type options struct {
-	dir, penstock         string
+	dir, penstock, form   string
 	rounds, items, atOnce int
 	think                 time.Duration
 }
 
 // took is what one round of one side came to.
 type took struct {
-	Micros []float64 `json:"micros"` // of each completion
-	Wall   float64   `json:"wall"`   // µs, from the first to the last
+	Micros []float64 `json:"micros,omitzero"` // of each completion, in a stage
+	Beyond []float64 `json:"beyond"`          // the same less what the server thought
+	Wall   float64   `json:"wall"`            // µs, from the first to the last
 	cpu    float64   // µs, of all its processes
 }
 
@@ -70,8 +73,8 @@ type form struct {
 	think  bool
 	stream bool
 	items  int
-	least  []float64 // medians of the client, µs, by round
-	ours   []float64 // of the pipeline
+	least  []float64 // medians of the client, µs beyond the server's thinking, by round
+	ours   []float64 // of the pipeline, likewise
 	cpu    []float64 // of the pipeline a completion, µs, the start of its processes in it
 	bare   []float64 // of the client, likewise
 	added  []float64 // wall of a completion, pipeline less client, µs
@@ -102,6 +105,12 @@ func run(o options) error {
 		{name: "think", think: true, items: o.items},
 		{name: "think_stream", think: true, stream: true, items: o.items},
 		{name: "busy", items: 5 * o.items},
+	}
+	if o.form != "" {
+		forms = slices.DeleteFunc(forms, func(f *form) bool { return f.name != o.form })
+	}
+	if len(forms) == 0 {
+		return fmt.Errorf("there is no form %q: think, think_stream, busy", o.form)
 	}
 	var cached []float64
 	for r := range o.rounds + 1 { // the first warms up
@@ -139,7 +148,7 @@ func (b *bench) round(f *form, counts bool) error {
 	if err != nil || !counts {
 		return err
 	}
-	f.least, f.ours = append(f.least, median(least.Micros)), append(f.ours, median(ours.Micros))
+	f.least, f.ours = append(f.least, median(least.Beyond)), append(f.ours, median(ours.Beyond))
 	n := float64(f.items)
 	f.cpu, f.bare = append(f.cpu, ours.cpu/n), append(f.bare, least.cpu/n)
 	f.added = append(f.added, ours.Wall/n-least.Wall/n)
@@ -156,8 +165,8 @@ type figures struct {
 }
 
 type formFigure struct {
-	HTTP    float64 `json:"http_us"`  // the client's median
-	Ours    float64 `json:"ours_us"`  // the stage's median
+	HTTP    float64 `json:"http_us"`  // the client's median, beyond the server's thinking
+	Ours    float64 `json:"ours_us"`  // the stage's median, likewise
 	Added   float64 `json:"added_us"` // the difference of one round
 	Low     float64 `json:"low_us"`
 	High    float64 `json:"high_us"`

@@ -170,6 +170,7 @@ func (b *bench) read(n int) (*took, error) {
 		}
 		ended = max(ended, l.Ended)
 		t.Micros = append(t.Micros, l.Micros)
+		t.Beyond = append(t.Beyond, l.Micros-l.Thought)
 	}
 	if len(t.Micros) != n {
 		return nil, fmt.Errorf("%d of %d items were accepted", len(t.Micros), n)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"strconv"
@@ -20,7 +21,14 @@ const (
 	pieces = 32
 )
 
+// thought stands in an answer before how long the server thought about it, in µs.
+const thought = "thought "
+
 // server answers chat completions on loopback, each with another text.
+//
+// It thinks about half as long to half as long again as it is told to, each time
+// another while. Calls that all took the same would stay in step: 64 of them would
+// come back at once, and each would wait for the 63 others' work.
 type server struct {
 	think  time.Duration
 	stream bool
@@ -56,9 +64,12 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	if s.request.Load() == nil {
 		s.request.Store(&body)
 	}
-	time.Sleep(s.think)
-	number := strconv.FormatInt(s.answers.Add(1), 10)
-	text := number + " " + strings.Repeat("a", size-len(number)-1)
+	n := s.answers.Add(1)
+	begun := time.Now()
+	time.Sleep(s.thinks(n))
+	number := strconv.FormatInt(n, 10)
+	text := thought + strconv.FormatInt(time.Since(begun).Microseconds(), 10) + " " + number + " "
+	text += strings.Repeat("a", size-len(text))
 	const usage = `"usage":{"prompt_tokens":512,"completion_tokens":512}`
 	if !s.stream {
 		w.Header().Set("Content-Type", "application/json")
@@ -76,19 +87,36 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "data: {\"id\":\"c-%s\",\"model\":\"m\",\"choices\":[{\"index\":0,\"delta\":{},\"finish_reason\":\"stop\"}],%s}\n\ndata: [DONE]\n\n", number, usage)
 }
 
-// ask is one request of the plain client: its answer is read and thrown away.
-func ask(client *http.Client, address string, body []byte) error {
+// thinks is how long it thinks about its nth answer: multiples of the golden ratio,
+// less their whole part, are spread evenly, and no two that follow are near.
+func (s *server) thinks(n int64) time.Duration {
+	_, part := math.Modf(float64(n) * math.Phi)
+	return time.Duration((0.5 + part) * float64(s.think))
+}
+
+// thoughtOf reads from an answer how long the server thought.
+func thoughtOf(answer string) (micros float64, err error) {
+	_, rest, ok := strings.Cut(answer, thought)
+	figure, _, ended := strings.Cut(rest, " ")
+	if !ok || !ended {
+		return 0, errors.New("the answer does not say how long the server thought")
+	}
+	return strconv.ParseFloat(figure, 64)
+}
+
+// ask is one request of the plain client, which gives how long the server thought.
+func ask(client *http.Client, address string, body []byte) (micros float64, err error) {
 	response, err := client.Post(address, "application/json", bytes.NewReader(body))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer response.Body.Close()
-	n, err := io.Copy(io.Discard, response.Body)
+	answer, err := io.ReadAll(response.Body)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	if response.StatusCode != http.StatusOK || n < size {
-		return errors.New("the server answered " + response.Status)
+	if response.StatusCode != http.StatusOK || len(answer) < size {
+		return 0, errors.New("the server answered " + response.Status)
 	}
-	return nil
+	return thoughtOf(string(answer))
 }

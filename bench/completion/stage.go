@@ -10,11 +10,12 @@ import (
 // line is an item, and what becomes of it: how long its completion took, and from
 // when to when, in µs of the clock.
 type line struct {
-	ID     string  `json:"id"`
-	Text   string  `json:"text,omitzero"`
-	Micros float64 `json:"micros,omitzero"`
-	Begun  int64   `json:"begun,omitzero"`
-	Ended  int64   `json:"ended,omitzero"`
+	ID      string  `json:"id"`
+	Text    string  `json:"text,omitzero"`
+	Micros  float64 `json:"micros,omitzero"`
+	Thought float64 `json:"thought,omitzero"` // µs of it were the server's
+	Begun   int64   `json:"begun,omitzero"`
+	Ended   int64   `json:"ended,omitzero"`
 }
 
 // serveStage is the stage plugin: a visit asks for one completion and tells what it
@@ -36,9 +37,14 @@ func visit(ctx context.Context, v *sdk.Visit) (sdk.Result, error) {
 	}
 	request := &sdk.CompletionRequest{Messages: []*sdk.Message{{Role: "user", Parts: []*sdk.Part{{Type: "text", Text: item.Text}}}}}
 	begun := time.Now()
-	if _, err := v.Complete(ctx, request); err != nil {
+	reply, err := v.Complete(ctx, request)
+	if err != nil {
 		return sdk.Result{}, err
 	}
 	ended := time.Now()
-	return sdk.Result{Output: line{ID: item.ID, Micros: micros(ended.Sub(begun)), Begun: begun.UnixMicro(), Ended: ended.UnixMicro()}}, nil
+	thought, err := thoughtOf(reply.Text)
+	if err != nil {
+		return sdk.Result{}, err
+	}
+	return sdk.Result{Output: line{ID: item.ID, Micros: micros(ended.Sub(begun)), Thought: thought, Begun: begun.UnixMicro(), Ended: ended.UnixMicro()}}, nil
 }

@@ -121,7 +121,7 @@ func unknownBucket(bucket string, all []gate.Breaker) error {
 	for _, b := range all {
 		names = append(names, b.Bucket)
 		if b.TrippedAt != nil {
-			open = append(open, "penstock breaker reset "+b.Bucket)
+			open = append(open, dag.Command("penstock", "breaker", "reset", b.Bucket))
 		}
 	}
 	text := nearest(bucket, names, "no bucket of that name has been counted")

@@ -75,10 +75,7 @@ func (c *command) readCheck(with string) (src []byte, read func(path string) ([]
 	if with == "-" {
 		src, err = io.ReadAll(c.in)
 	} else {
-		path := with
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.dir, path)
-		}
+		path := c.path(with)
 		at = filepath.Dir(path)
 		src, err = os.ReadFile(path)
 	}

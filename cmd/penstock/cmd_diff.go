@@ -152,10 +152,7 @@ type pipelinePlace struct {
 
 // placeOf is the place that a word of the command line names: a file or a folder.
 func (c *command) placeOf(word string) (pipelinePlace, error) {
-	path := word
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(c.dir, path)
-	}
+	path := c.path(word)
 	info, err := os.Stat(path)
 	if err != nil {
 		return pipelinePlace{}, &dag.Error{Op: "read pipeline", Subject: word, Kind: dag.KindConfig, Err: cause(err),

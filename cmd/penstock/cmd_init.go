@@ -64,12 +64,12 @@ func (c *command) init() error {
 		if err := os.WriteFile(path, content, 0o644); err != nil {
 			return &dag.Error{Op: "init", Subject: path, Kind: dag.KindConfig, Err: err}
 		}
-		if !c.json {
-			c.printer().Line("wrote %s", name)
-		}
 	}
 	if c.json {
 		return c.printer().Document(initDocument{1, names})
+	}
+	for _, name := range names { // not before all are there: who reads this may stop reading
+		c.printer().Line("wrote %s", name)
 	}
 	c.printer().Note("now: penstock run")
 	return nil

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/engine"
 	"github.com/penstock-run/penstock/internal/staging"
 	"github.com/penstock-run/penstock/internal/ui"
@@ -116,7 +117,7 @@ func (c *command) pluginLogs(f logsFlags) error {
 		return nil
 	}
 	p.Line("%s in run %s", ui.Clean(f.plugin), run)
-	printLines(whyWriter{p: p}.in(), lines, f.all, "penstock logs --all --plugin "+f.plugin+" --run "+run, file)
+	printLines(whyWriter{p: p}.in(), lines, f.all, dag.Command("penstock", "logs", "--all", "--plugin", f.plugin, "--run", run), file)
 	return nil
 }
 
@@ -139,7 +140,7 @@ func (c *command) printLogs(what string, logs []engine.VisitLog, all bool) {
 		if v.Message != "" {
 			w.in().line("%s", v.Message)
 		}
-		printLines(w.in(), v.Lines, all, "penstock logs --all '"+what+"'", v.File)
+		printLines(w.in(), v.Lines, all, dag.Command("penstock", "logs", "--all", what), v.File)
 		if len(v.Notes) == 0 && v.Message == "" && len(v.Lines) == 0 {
 			w.in().line("nothing was noted")
 		}

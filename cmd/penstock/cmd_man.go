@@ -27,9 +27,7 @@ func (c *command) manCommand() *cobra.Command {
 }
 
 func (c *command) man(root *cobra.Command, dir string) error {
-	if !filepath.IsAbs(dir) {
-		dir = filepath.Join(c.dir, dir)
-	}
+	dir = c.path(dir)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return &dag.Error{Op: "make folder", Subject: dir, Kind: dag.KindConfig, Err: cause(err)}
 	}

@@ -70,7 +70,7 @@ func (c *command) report(run, file string, most int) error {
 	if err := report.HTML(&page, r, r.EachItem, o); err != nil {
 		return err
 	}
-	if err := writeAnew(file, "report", isPage, page.Bytes()); err != nil {
+	if err := writeAnew(c.path(file), "report", isPage, page.Bytes()); err != nil {
 		return &dag.Error{Op: "write report", Subject: file, Kind: dag.KindConfig, Err: cause(err)}
 	}
 	c.printer().Line("%s: run %s, %s", file, r.Run.ID, count(r.Summary.Items, "item", "items"))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/internal/engine"
+	"github.com/penstock-run/penstock/internal/staging"
 	"github.com/penstock-run/penstock/internal/telemetry"
 	"github.com/penstock-run/penstock/internal/ui"
 	"github.com/penstock-run/penstock/plugins/bundled"
@@ -99,9 +100,13 @@ func (c *command) options(ctx context.Context, f runFlags, visits bool) (engine.
 	if err != nil {
 		return engine.Options{}, err
 	}
+	record := f.record
+	if record != "" {
+		record = c.path(record)
+	}
 	return engine.Options{
 		Dir: c.dir, Graph: graph, Version: version, Self: args, Bundled: bundled.Info, Memo: c.memo,
-		Jobs: f.jobs, KeepGoing: f.keepGoing, Force: f.force, Dry: f.dry, Live: f.live, Web: c.web, Record: f.record, Locked: f.locked,
+		Jobs: f.jobs, KeepGoing: f.keepGoing, Force: f.force, Dry: f.dry, Live: f.live, Web: c.web, Record: record, Locked: f.locked,
 		Frozen: f.frozen, Choice: f.choice,
 	}, nil
 }
@@ -229,9 +234,12 @@ func (r *progress) Warn(line string) { r.ui.Note("%s", line) }
 // plainEvery is how often a run says that it is alive where no footer can.
 const plainEvery = 10 * time.Second
 
-func (r *progress) Progress(t engine.Tally, running int) {
+func (r *progress) Progress(t engine.Tally, running int, waits []staging.Waiting) {
 	line := fmt.Sprintf("%d items in, %s; %d visits made, %d running", t.TakenIn+t.Spawned, ends(t.Ends), t.Visits, running)
-	r.ui.Footer("%s", line)
+	for _, w := range waits {
+		line += "; " + engine.WaitingText(w, time.Now())
+	}
+	r.ui.Footer("%s", cut(line, max(1, r.ui.Width()-1))) // one that wraps cannot be taken away again
 	if !r.ui.Live() && !r.ui.JSON && time.Since(r.last) >= plainEvery {
 		r.last = time.Now()
 		r.ui.Note("%s", line)

@@ -79,6 +79,8 @@ type statusDocument struct {
 type statusRun struct {
 	staging.Run `json:",inline"`
 	Result      engine.RunResult `json:"result"` // done, the kind of what ended it, running, or killed: its process is gone without a last word
+	// Waiting is what a run that is under way waits for now, and has for three seconds or will.
+	Waiting []staging.Waiting `json:"waiting,omitempty"`
 }
 
 func (c *command) printStatus(runs []staging.Run, ended, dry map[dag.End]int, problems []engine.Problem) error {
@@ -86,7 +88,7 @@ func (c *command) printStatus(runs []staging.Run, ended, dry map[dag.End]int, pr
 	if c.json {
 		document := statusDocument{1, make([]statusRun, len(runs)), ended, dry, problems}
 		for i, r := range runs {
-			document.Runs[i] = statusRun{r, engine.ResultOf(r)}
+			document.Runs[i] = statusRun{r, engine.ResultOf(r), r.Waiting}
 		}
 		return p.Document(document)
 	}
@@ -106,6 +108,16 @@ func (c *command) printStatus(runs []staging.Run, ended, dry map[dag.End]int, pr
 		t.Row(r.ID, r.Started.Local().Format(time.DateTime), took, runResult(r), came)
 	}
 	t.Print(p)
+	for _, r := range runs {
+		for _, w := range r.Waiting {
+			p.Line("%s waits: %s", r.ID, ui.Clean(engine.WaitingText(w, time.Now())))
+		}
+		if r.Counts != nil {
+			for _, line := range engine.WaitLines(r.Counts.Waits) {
+				p.Line("%s: %s", r.ID, line)
+			}
+		}
+	}
 	if items := itemTable(problems, p.Width()); items.Len() > 0 {
 		p.Line("")
 		items.Print(p)

@@ -20,6 +20,7 @@ var layers = map[string]string{
 
 	"internal/canon":   "dag",
 	"internal/confine": "",
+	"internal/flock":   "",
 	"internal/heap":    "",
 	"internal/schema":  "dag internal/canon",
 	"internal/text":    "",
@@ -38,9 +39,9 @@ var layers = map[string]string{
 
 	"internal/lang/expr":  "dag internal/canon internal/diag internal/schema internal/text internal/weburl",
 	"internal/lang":       "dag internal/canon internal/diag internal/fetch internal/price internal/schema internal/lang/expr internal/text internal/weburl",
-	"internal/staging":    "dag internal/canon",
+	"internal/staging":    "dag internal/canon internal/flock",
 	"internal/host":       "dag internal/confine plugins/proto plugins/sdk",
-	"internal/completion": "dag internal/canon plugins/proto",
+	"internal/completion": "dag internal/canon internal/flock plugins/proto",
 	"gate":                "dag internal/canon internal/fetch internal/schema internal/similar internal/text internal/weburl",
 	"internal/engine":     "dag gate internal/canon internal/completion internal/diag internal/draw internal/fetch internal/host internal/lang internal/source internal/staging internal/telemetry plugins/proto",
 	"internal/report":     "dag internal/draw internal/engine",

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -104,16 +105,20 @@ func (c *command) loadFiles(ctx context.Context, dir string, o lang.Options, war
 	return graph, files, nil
 }
 
-// readVarFiles reads the files of variables, which need not lie beside the
-// pipeline: a path is one from where the command works, that is from -C.
+// path is where a word of the command line lies, which need not be beside the
+// pipeline: it is one from where the command works, that is from -C.
+func (c *command) path(word string) string {
+	if filepath.IsAbs(word) {
+		return word
+	}
+	return filepath.Join(cmp.Or(c.from, c.dir), word)
+}
+
+// readVarFiles reads the files of variables.
 func (c *command) readVarFiles() ([]lang.VarFile, error) {
 	var files []lang.VarFile
 	for _, name := range c.varFiles {
-		path := name
-		if !filepath.IsAbs(path) {
-			path = filepath.Join(c.dir, path)
-		}
-		src, err := os.ReadFile(path)
+		src, err := os.ReadFile(c.path(name))
 		if err != nil {
 			return nil, &dag.Error{Op: "read variables", Subject: name, Kind: dag.KindConfig, Err: cause(err)}
 		}
@@ -177,6 +182,9 @@ func (a *asker) describe(p *dag.Plugin) (*dag.PluginInfo, error) {
 		}
 		info.CheckConfig = func(config, schema []byte) []dag.ConfigProblem {
 			return bundled.CheckConfig(name, a.dir, config, schema)
+		}
+		info.CheckProvider = func(model string, config []byte) []dag.ConfigProblem {
+			return bundled.CheckProvider(name, model, config)
 		}
 		return info, nil
 	}

@@ -100,7 +100,8 @@ func printed(kind dag.Kind) error {
 type command struct {
 	in       io.Reader
 	out, err io.Writer
-	dir      string
+	from     string // as -C says: what a word of the command line names is found from here
+	dir      string // of the pipeline: the same, until -f has named a file elsewhere
 	file     string
 	json     bool
 	noColour bool
@@ -133,9 +134,9 @@ func (c *command) root() *cobra.Command {
 		RunE:          verbs(printHelp),
 	}
 	root.CompletionOptions.DisableDefaultCmd = true // completionCommand has its words
-	root.PersistentPreRun = func(*cobra.Command, []string) { c.began = true }
+	root.PersistentPreRun = func(*cobra.Command, []string) { c.from, c.began = c.dir, true }
 	flags := root.PersistentFlags()
-	flags.StringVarP(&c.dir, "directory", "C", ".", "find the pipeline in `DIR`")
+	flags.StringVarP(&c.dir, "directory", "C", ".", "work in `DIR`, as if started there")
 	flags.StringVarP(&c.file, "file", "f", "", "read `FILE` instead of pipeline.hcl")
 	flags.BoolVar(&c.json, "json", false, "answer JSON, the last error included")
 	flags.BoolVar(&c.noColour, "no-color", false, "print no colour; so does NO_COLOR=1")

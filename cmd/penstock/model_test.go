@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -27,8 +29,10 @@ type models struct {
 // address. The first requests are refused with the statuses, in that order, each
 // with the header "Retry-After: 0", or where it is written 429~250 with a wait of
 // so many milliseconds; 0 stands for an answer, "cut" for one that is broken off,
-// "quota" for an account that is used up. With -lines it answers
-// with the lines of a file, one a request, the last for ever.
+// "stall" for one that begins and does not go on, "quota" for an account that is used
+// up. The file $WORK/asked holds how many requests there were to a server that was
+// given any of these. With -lines it answers with the lines of a file, one a request,
+// the last for ever.
 func (all *models) model(ts *testscript.TestScript, neg bool, args []string) {
 	if neg {
 		ts.Fatalf("usage: model [STATUS...], or model -lines FILE")
@@ -42,16 +46,34 @@ func (all *models) model(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	answer, err := echo.Provider().Configure(context.Background(), sdk.ProviderConfig{Model: "echo"})
 	ts.Check(err)
+	asked := filepath.Join(ts.Getenv("WORK"), "asked")
 	s := wiretest.ServeFunc(scriptTest{ts}, func(n int, r wiretest.Request) wiretest.Step {
+		if len(args) > 0 {
+			if err := os.WriteFile(asked, []byte(strconv.Itoa(n+1)), 0o644); err != nil {
+				ts.Logf("%v", err)
+			}
+		}
 		if n < len(args) {
 			switch args[n] {
 			case "0":
 			case "cut":
 				return wiretest.Step{Text: `{"a":`, Fault: wiretest.Cut, After: 1}
+			case "stall":
+				return wiretest.Step{Text: `{"text":"a"}`, Fault: wiretest.Stall, After: 1}
 			case "refused":
 				return wiretest.Step{Text: "I would rather not.", Finish: "refusal"}
 			case "length":
 				return wiretest.Step{Text: `{"text":"a"}`, Finish: "length", Usage: &wiretest.Usage{Input: 100, Output: 10}}
+			case "refused,cut": // and would fit, if it were an answer
+				return wiretest.Step{Text: `{"text":"a"}`, Finish: "refusal, cut off"}
+			case "refused,misfit":
+				return wiretest.Step{Text: `{"text":7}`, Finish: "refusal"}
+			case "cut,malformed":
+				return wiretest.Step{Text: `{"text":"a`, Finish: "length"}
+			case "cut,misfit":
+				return wiretest.Step{Text: `{"text":7}`, Finish: "length"}
+			case "malformed,misfit":
+				return wiretest.Step{Text: `{"text":7} {"text":`}
 			case "malformed":
 				return wiretest.Step{Text: `{"text":`}
 			case "misfit":

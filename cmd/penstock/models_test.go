@@ -65,8 +65,7 @@ func (p *play) complete(model string, r *sdk.CompletionRequest) (*sdk.Completion
 		prompt += part.GetText()
 	}
 	heading, _, _ := strings.Cut(prompt, "\n")
-	at := strings.LastIndex(prompt, "Everything below this line is data")
-	_, data, _ := strings.Cut(prompt[max(at, 0):], "\n")
+	_, data, _ := strings.Cut(prompt, "<data>\n")
 	input, err := jsontext.NewDecoder(strings.NewReader(data)).ReadValue()
 	if err != nil {
 		return nil, sdk.InvalidRequest("%s: no input: %v", heading, err)
@@ -152,7 +151,7 @@ func (p *play) say(heading string, input []byte) ([]string, error) {
 	case "# Crafter", "# Crafter for the arts and games":
 		said = p.Cards[key]
 	case "# Verifier":
-		key = string(canonical(input))
+		key = string(canonical(in.Card))
 		said = p.Reports[key]
 	case "# Repairer":
 		key = string(canonical(in.Card))

@@ -21,7 +21,7 @@ func (c *command) writePlan(ctx context.Context, o engine.Options, path string) 
 	}
 	b, err := json.Marshal(plan, json.Deterministic(true), jsontext.Multiline(true))
 	if err == nil {
-		err = writeAnew(path, "plan", isPlan, append(b, '\n'))
+		err = writeAnew(c.path(path), "plan", isPlan, append(b, '\n'))
 	}
 	if err != nil {
 		return nil, &dag.Error{Op: "write the plan to", Subject: path, Kind: dag.KindConfig, Err: cause(err)}
@@ -36,9 +36,9 @@ func isPlan(content []byte) bool {
 
 // keepTo refuses a run that would not do what a plan says.
 func (c *command) keepTo(ctx context.Context, o engine.Options, path string) error {
-	b, err := os.ReadFile(path)
+	b, err := os.ReadFile(c.path(path))
 	if err != nil {
-		return &dag.Error{Op: "read the plan", Subject: path, Kind: dag.KindConfig, Err: cause(err), Hint: "penstock plan -o " + path}
+		return &dag.Error{Op: "read the plan", Subject: path, Kind: dag.KindConfig, Err: cause(err), Hint: dag.Command("penstock", "plan", "-o", path)}
 	}
 	planned, err := engine.DecodePlanFile(b)
 	if err != nil {
@@ -50,7 +50,16 @@ func (c *command) keepTo(ctx context.Context, o engine.Options, path string) err
 	}
 	if drift := planned.Drift(now); len(drift) > 0 {
 		return &dag.Error{Op: "run as planned in", Subject: path, Kind: dag.KindDiffers,
-			Err: errors.New("the plan does not hold any more:\n  " + strings.Join(drift, "\n  ")), Hint: "penstock plan -o " + path}
+			Err: errors.New("the plan does not hold any more:\n  " + strings.Join(drift, "\n  ")), Hint: planHint(planned, now, path)}
 	}
 	return nil
+}
+
+// planHint is the command that goes on where a plan does not hold: one that gives the
+// run the plan's flags, else one that plans anew.
+func planHint(planned, now *engine.PlanFile, path string) string {
+	if was := planned.Basis.Flags; was != now.Basis.Flags {
+		return dag.Command("penstock", "run", "--plan", path) + was.Words()
+	}
+	return dag.Command("penstock", "plan", "-o", path) + now.Basis.Flags.Words()
 }

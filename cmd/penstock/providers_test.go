@@ -2,9 +2,11 @@ package main
 
 import (
 	"bytes"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
@@ -38,5 +40,51 @@ func TestProviderBlocks(t *testing.T) {
 		}
 		penstock("validate")
 		penstock("plan")
+	}
+}
+
+// TestFaultsFromElsewhereAreShown: whatever docs/providers.md names as the proof of
+// something is there.
+func TestFaultsFromElsewhereAreShown(t *testing.T) {
+	_, section, found := strings.Cut(readDoc(t, "providers.md"), "## 8. What goes wrong elsewhere")
+	if !found {
+		t.Fatal("docs/providers.md has no section 8")
+	}
+	there := map[string]bool{}
+	root := filepath.Join("..", "..")
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if filepath.Base(filepath.Dir(path)) == "script" {
+			there[e.Name()] = true
+		}
+		if !strings.HasSuffix(path, "_test.go") {
+			return nil
+		}
+		source, err := os.ReadFile(path)
+		for _, name := range regexp.MustCompile(`(?m)^func (Test\w+)\(`).FindAllSubmatch(source, -1) {
+			there[string(name[1])] = true
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := 0
+	for line := range strings.Lines(section) {
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), " | ")
+		if len(cells) != 3 || strings.HasPrefix(cells[0], " what") || strings.HasPrefix(cells[0], " ---") {
+			continue
+		}
+		rows++
+		for _, name := range strings.Split(cells[2], ", ") {
+			if name = strings.TrimSpace(name); !there[name] {
+				t.Errorf("%s: there is no %q", strings.TrimSpace(cells[0]), name)
+			}
+		}
+	}
+	if rows < 50 {
+		t.Errorf("%d rows were read", rows)
 	}
 }

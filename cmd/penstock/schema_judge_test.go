@@ -78,8 +78,11 @@ func commandOf(args []string) string {
 		return ""
 	}
 	name := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "penstock"), " ")
-	if name == "breaker" {
-		name = "breaker list"
+	switch {
+	case name == "breaker":
+		return "breaker list"
+	case name == "run" && (slices.Contains(args, "-n") || slices.Contains(args, "--dry-run")):
+		return "plan"
 	}
 	return name
 }

@@ -37,7 +37,7 @@ func (c *command) showCompletions(item, stage string, raw int, wantsRaw bool) er
 	if wantsRaw {
 		b, err := engine.RawCompletion(store, visits, raw)
 		if err != nil {
-			return &dag.Error{Op: "show", Subject: stage + "[" + item + "]", Kind: dag.KindConfig, Err: err, Hint: "penstock show " + item + " --stage " + stage}
+			return &dag.Error{Op: "show", Subject: stage + "[" + item + "]", Kind: dag.KindConfig, Err: err, Hint: dag.Command("penstock", "show", item, "--stage", stage)}
 		}
 		_, err = c.out.Write(b)
 		return err
@@ -51,7 +51,7 @@ func (c *command) showCompletions(item, stage string, raw int, wantsRaw bool) er
 	}
 	if len(visits) == 0 {
 		return &dag.Error{Op: "show", Subject: stage + "[" + item + "]", Kind: dag.KindConfig,
-			Err: errors.New("the stage did not visit the item"), Hint: "penstock why --not-run '" + stage + "[" + item + "]'"}
+			Err: errors.New("the stage did not visit the item"), Hint: dag.Command("penstock", "why", "--not-run", stage+"["+item+"]")}
 	}
 	for i := range visits {
 		v := &visits[i]

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -50,7 +51,7 @@ func (c *command) printSummary(s *engine.Summary, name string, ended error) erro
 	}
 	t := s.Tally
 	for _, b := range s.Tripped {
-		p.Note("the breaker of %s is open: nothing new starts there until `penstock breaker reset %s`", b, b)
+		p.Note("the breaker of %s is open: nothing new starts there until `%s`", b, dag.Command("penstock", "breaker", "reset", b))
 	}
 	items := t.TakenIn + t.Spawned
 	if t.Visits == 0 && t.Settled == items && s.Kind == 0 {
@@ -75,6 +76,9 @@ func (c *command) printSummary(s *engine.Summary, name string, ended error) erro
 	}
 	p.Line("%s", strings.Join(parts, ", "))
 	printLeftOut(p, t.LeftOut)
+	for _, line := range engine.WaitLines(t.Waits) {
+		p.Line("%s", line)
+	}
 	if s.Dry {
 		p.Line("dry: the gate evaluated and committed nothing")
 	}
@@ -82,12 +86,30 @@ func (c *command) printSummary(s *engine.Summary, name string, ended error) erro
 		p.Note("%s", keptNote(t.Kept))
 	}
 	if t.Ends[dag.Parked] > 0 {
-		p.Note("%s parked: run again to go on from there", count(t.Ends[dag.Parked], "item is", "items are"))
+		p.Note("%s parked: %s", count(t.Ends[dag.Parked], "item is", "items are"), goOn(shown))
 		if s.Kind == dag.KindInfrastructure || s.Kind == dag.KindStopped {
 			printFirstParked(p, shown, s.Kind == dag.KindStopped)
 		}
 	}
 	return nil
+}
+
+// goOn says how to go on from items that are parked. Where each of them met what is
+// wrong with a block or a plugin, the next run would end as this one.
+func goOn(problems []engine.Problem) string {
+	parked, lasting := 0, 0
+	for _, problem := range problems {
+		if problem.End == dag.Parked {
+			parked++
+			if slices.Contains(problem.Codes, dag.EPlugin) {
+				lasting++
+			}
+		}
+	}
+	if parked > 0 && lasting == parked {
+		return "mend what it says of them, then run again to go on from there"
+	}
+	return "run again to go on from there"
 }
 
 // keptNote tells of items that are in the corpus and would not come there now.

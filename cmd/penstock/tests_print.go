@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/xml"
 	"fmt"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -206,13 +205,9 @@ func (c *command) writeJUnit(name string, results []*trial.Result) error {
 		s.Cases = append(s.Cases, jc)
 	}
 	out, err := xml.MarshalIndent(junitSuites{Suites: suites}, "", "  ")
-	path := name
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(c.dir, path)
-	}
 	if err == nil {
 		isReport := func(content []byte) bool { return bytes.HasPrefix(content, []byte("<?xml")) }
-		err = writeAnew(path, "JUnit report", isReport, append([]byte(xml.Header), append(out, '\n')...))
+		err = writeAnew(c.path(name), "JUnit report", isReport, append([]byte(xml.Header), append(out, '\n')...))
 	}
 	if err != nil {
 		return &dag.Error{Op: "write", Subject: name, Kind: dag.KindInfrastructure, Err: cause(err)}

@@ -56,7 +56,7 @@ func billOf(reply *proto.CompletionReply, reserved cost, p *dag.Provider) dag.Bi
 		if b.Tokens, doubtful = tokensOf(u); doubtful {
 			b.Estimated = 1
 		}
-	case reply.GetError() != nil && refused(reply.GetError().GetKind()):
+	case reply.GetError() != nil && unbilled(reply.GetError()):
 	default:
 		b.Tokens = dag.Tokens{Input: reserved.input, Output: reserved.output}
 		b.Estimated = 1
@@ -74,9 +74,11 @@ func billOf(reply *proto.CompletionReply, reserved cost, p *dag.Provider) dag.Bi
 }
 
 // tokensOf reads a server's usage by its invariants: a part is not more than its
-// whole, and none is below zero. What is not so is taken as far as it can be.
+// whole, and none is below zero. What is not so is taken as far as it can be; its
+// plugin may have done so before.
 func tokensOf(u *proto.Usage) (t dag.Tokens, doubtful bool) {
 	const most = 1 << 40 // more cannot be, and sums must not wrap around
+	doubtful = u.GetAdjusted()
 	take := func(n, whole int64) int {
 		if n < 0 || n > whole {
 			doubtful = true
@@ -91,9 +93,16 @@ func tokensOf(u *proto.Usage) (t dag.Tokens, doubtful bool) {
 	return t, doubtful
 }
 
-// refused tells which errors a server answers with instead of beginning.
-func refused(kind proto.ProviderError_Kind) bool {
-	switch kind {
+// unbilled tells that a call which failed is not on the vendor's bill: because its
+// plugin says so, or because servers answer with such an error instead of beginning.
+func unbilled(e *proto.ProviderError) bool {
+	switch e.GetBilled() {
+	case proto.ProviderError_BILLED_NOT:
+		return true
+	case proto.ProviderError_BILLED_PERHAPS:
+		return false
+	}
+	switch e.GetKind() {
 	case proto.ProviderError_RATE_LIMITED, proto.ProviderError_OVERLOADED, proto.ProviderError_AUTH, proto.ProviderError_QUOTA,
 		proto.ProviderError_INVALID_REQUEST, proto.ProviderError_CONTEXT_TOO_LONG, proto.ProviderError_NOT_FOUND, proto.ProviderError_SCHEMA_UNSUPPORTED:
 		return true
@@ -117,8 +126,8 @@ func (s *Service) book(ctx context.Context, p *dag.Provider, reserved cost, repl
 		c.Usage.CacheWrite += int64(b.Written)
 		c.Usage.Output += int64(b.Output)
 		c.Usage.Reasoning += max(0, reply.GetUsage().GetReasoning())
-		estimated = b.Estimated > 0 && reply.GetError() == nil && s.tell("estimated "+p.Name)
-		passed = took.tokens > reserved.tokens && s.tell("passed "+p.Name)
+		estimated = b.Estimated > 0 && reply.GetError() == nil && s.matters(p) && s.tell("estimated "+p.Name)
+		passed = took.tokens > reserved.tokens && (s.options.Budget.Tokens > 0 || s.options.Budget.USD > 0) && s.tell("passed "+p.Name)
 	})
 	if estimated {
 		s.options.Log("warn", fmt.Sprintf("provider %s does not tell what an answer took, or tells what cannot be: such calls are billed at the most that they may have taken", p.Name))
@@ -130,6 +139,12 @@ func (s *Service) book(ctx context.Context, p *dag.Provider, reserved cost, repl
 		s.options.Billed(ctx, b)
 	}
 	return took
+}
+
+// matters tells whether it makes a difference how many tokens a provider's answers
+// took: where they have a price, or the run a bound on them.
+func (s *Service) matters(p *dag.Provider) bool {
+	return s.options.Budget.Tokens > 0 || p.Price != nil && p.Price.AtMost(1, 1) > 0
 }
 
 // tell is true the first time that it is asked for a thing. Service.mu is held.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
@@ -104,6 +105,22 @@ func TestBillOf(t *testing.T) {
 			dag.Bill{Attempts: 1, Tokens: dag.Tokens{Input: 10}, Estimated: 1, USD: 10e-6, Price: "prices of 2026-01-31"}},
 		{"refused before it began", failed(proto.ProviderError_RATE_LIMITED), dag.Bill{Attempts: 1}},
 		{"no such model", failed(proto.ProviderError_NOT_FOUND), dag.Bill{Attempts: 1}},
+		{"never sent, as its plugin says", &proto.CompletionReply{Error: &proto.ProviderError{Kind: proto.ProviderError_UNAVAILABLE, Billed: proto.ProviderError_BILLED_NOT}}, dag.Bill{Attempts: 1}},
+		{"timed out before it was sent", &proto.CompletionReply{Error: &proto.ProviderError{Kind: proto.ProviderError_TIMEOUT, Billed: proto.ProviderError_BILLED_NOT}}, dag.Bill{Attempts: 1}},
+		{"an overload in the middle of an answer", &proto.CompletionReply{Error: &proto.ProviderError{Kind: proto.ProviderError_OVERLOADED, Billed: proto.ProviderError_BILLED_PERHAPS}}, most},
+		{"withheld, by a plugin that does not say", failed(proto.ProviderError_CONTENT_FILTERED), most},
+		{"a word of a later version", &proto.CompletionReply{Error: &proto.ProviderError{Kind: proto.ProviderError_UNAVAILABLE, Billed: 9}}, most},
+		{"not billed, and yet its usage is told", &proto.CompletionReply{Error: &proto.ProviderError{Kind: proto.ProviderError_AUTH, Billed: proto.ProviderError_BILLED_NOT}, Usage: &proto.Usage{Input: 10}},
+			dag.Bill{Attempts: 1, Tokens: dag.Tokens{Input: 10}, USD: 10e-6, Price: "prices of 2026-01-31"}},
+		{"made to fit by its plugin", &proto.CompletionReply{Usage: &proto.Usage{Input: 10, Output: 5, Adjusted: true}},
+			dag.Bill{Attempts: 1, Tokens: dag.Tokens{Input: 10, Output: 5}, Estimated: 1, USD: 60e-6, Price: "prices of 2026-01-31"}},
+		{"less than none, of everything", &proto.CompletionReply{Usage: &proto.Usage{Input: math.MinInt64, CachedInput: math.MinInt64, CacheWrite: -1, Output: -1, Reasoning: -1}}, most},
+		{"more than can be", &proto.CompletionReply{Usage: &proto.Usage{Input: math.MaxInt64, CachedInput: math.MaxInt64, Output: math.MaxInt64}},
+			dag.Bill{Attempts: 1, Tokens: dag.Tokens{Input: 1 << 40, Cached: 1 << 40, Output: 1 << 40}, Estimated: 1, USD: 11105067.4405376, Price: "prices of 2026-01-31"}},
+		{"as much as can be", &proto.CompletionReply{Usage: &proto.Usage{Input: 1 << 40}},
+			dag.Bill{Attempts: 1, Tokens: dag.Tokens{Input: 1 << 40}, USD: 1099511.627776, Price: "prices of 2026-01-31"}},
+		{"nothing written, which is told", &proto.CompletionReply{Usage: &proto.Usage{Input: 1}},
+			dag.Bill{Attempts: 1, Tokens: dag.Tokens{Input: 1}, USD: 1e-6, Price: "prices of 2026-01-31"}},
 		{"timed out", failed(proto.ProviderError_TIMEOUT), most},
 		{"broken off", failed(proto.ProviderError_UNAVAILABLE), most},
 		{"a failure that tells its usage", &proto.CompletionReply{Error: &proto.ProviderError{Kind: proto.ProviderError_UNAVAILABLE}, Usage: &proto.Usage{Input: 10}},
@@ -112,7 +129,7 @@ func TestBillOf(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got := billOf(test.reply, reserved, p)
-			if d := got.USD - test.want.USD; d > 1e-12 || d < -1e-12 {
+			if d := got.USD - test.want.USD; d > 1e-12+test.want.USD*1e-15 || d < -1e-12-test.want.USD*1e-15 {
 				t.Errorf("it costs %v, want %v", got.USD, test.want.USD)
 			}
 			got.USD = test.want.USD

@@ -49,8 +49,9 @@ type spentError struct{ text string }
 func (e *spentError) Error() string { return e.text }
 
 // reserve takes the cost of a call at worst, waiting for calls in flight where
-// what they give back may be enough. It fails with a *spentError.
-func (b *budget) reserve(ctx context.Context, worst cost) error {
+// what they give back may be enough; wait is called before it does. It fails with a
+// *spentError.
+func (b *budget) reserve(ctx context.Context, worst cost, wait func()) error {
 	for {
 		b.mu.Lock()
 		what := b.over(b.spent.plus(b.held).plus(worst))
@@ -65,6 +66,7 @@ func (b *budget) reserve(ctx context.Context, worst cost) error {
 		if hopeless {
 			return &spentError{b.describe(what, worst)}
 		}
+		wait()
 		select {
 		case <-settled:
 		case <-ctx.Done():
@@ -103,13 +105,25 @@ func (b *budget) describe(what string, worst cost) string {
 	defer b.mu.Unlock()
 	switch what {
 	case "calls":
-		return fmt.Sprintf("the run's budget of %d calls is spent; raise `calls` in the pipeline's budget block", b.limit.Calls)
+		return b.says(what, fmt.Sprintf("%d calls", b.limit.Calls), b.spent.calls, b.held.calls, b.held.calls > 0, worst.calls)
 	case "tokens":
-		return fmt.Sprintf("the run's budget of %d tokens does not cover this call: %d are spent, %d are reserved for calls under way, and it may take %d; raise `tokens` in the pipeline's budget block, or bound the answer with max_tokens",
-			b.limit.Tokens, b.spent.tokens, b.held.tokens, worst.tokens)
+		return b.says(what, fmt.Sprintf("%d tokens", b.limit.Tokens), b.spent.tokens, b.held.tokens, b.held.tokens > 0, worst.tokens)
 	}
-	return fmt.Sprintf("the run's budget of %s does not cover this call: %s are spent, %s are reserved for calls under way, and it may take %s; raise `usd` in the pipeline's budget block, or bound the answer with max_tokens",
-		dollars(b.limit.USD), dollars(b.spent.usd), dollars(b.held.usd), dollars(worst.usd))
+	return b.says(what, dollars(b.limit.USD), dollars(b.spent.usd), dollars(b.held.usd), b.held.usd > 0, dollars(worst.usd))
+}
+
+// says is what people are told, alike for each kind of budget: its figures, and
+// what to write to go on.
+func (b *budget) says(what, limit string, spent, held any, holds bool, worst any) string {
+	reserved := ""
+	if holds {
+		reserved = fmt.Sprintf("%v are reserved for calls under way, ", held)
+	}
+	text := fmt.Sprintf("the run's budget of %s does not cover this call: %v are spent, %sand it may take %v; raise `%s` in the pipeline's budget block", limit, spent, reserved, worst, what)
+	if what != "calls" {
+		text += ", or bound the answer with max_tokens"
+	}
+	return text
 }
 
 // dollars is an amount to the millionth of a dollar, without zeros that say nothing.

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -30,6 +31,7 @@ type Cassette struct {
 	path    string
 	entries map[dag.Digest]*Entry
 	pages   map[string]*RecordedPage
+	torn    int // line that its writer did not come to the end of, and that counts as absent; 0: none
 }
 
 // Entry is one recorded completion, a line of a cassette. Key may be left out
@@ -74,8 +76,9 @@ func NewCassette(path string) *Cassette {
 }
 
 // ReadCassette reads a cassette. Of two lines with the same key or address the later
-// one holds, as a recording that was broken off leaves them; a line that cannot be
-// read is an error that names file and line.
+// one holds, as a recording that was broken off leaves them. So does a last line that
+// has no end: it counts as absent. Any other line that cannot be read is an error that
+// names file and line.
 func ReadCassette(path string) (*Cassette, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -97,6 +100,10 @@ func (c *Cassette) read(r io.Reader) error {
 			return cassetteError("read cassette", fmt.Sprintf("%s:%d", c.path, number), err)
 		}
 		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 {
+			if err == io.EOF && torn(trimmed) {
+				c.torn = number
+				return nil
+			}
 			if damage := c.parse(trimmed, number); damage != nil {
 				return cassetteError("read cassette", fmt.Sprintf("%s:%d", c.path, number), damage)
 			}
@@ -142,9 +149,13 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// cassetteError is about a file that the user named: nothing was started.
+// cassetteError is about a file that the user named: nothing was started, but where
+// it is written, which is at the end of a run.
 func cassetteError(op, subject string, err error) error {
 	e := &dag.Error{Op: op, Subject: subject, Kind: dag.KindConfig, Err: err}
+	if op == "write cassette" {
+		e.Kind = dag.KindInfrastructure
+	}
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && op == "record completions":
@@ -164,7 +175,7 @@ func cassetteError(op, subject string, err error) error {
 func parseEntry(line []byte) (*Entry, error) {
 	var e Entry
 	if err := json.Unmarshal(line, &e, json.RejectUnknownMembers(true)); err != nil {
-		return nil, plainJSONError(err, "a recorded completion")
+		return nil, plainJSONError(err, "a recorded completion", line)
 	}
 	e.Request.Sampling = e.Request.Sampling.orNil()
 	switch {
@@ -187,7 +198,7 @@ func parseEntry(line []byte) (*Entry, error) {
 	if e.Reply.JSON != nil { // without the layout of a hand-written line, as it is written back
 		compact, err := json.Marshal(e.Reply.JSON)
 		if err != nil {
-			return nil, plainJSONError(err, "a recorded completion")
+			return nil, plainJSONError(err, "a recorded completion", e.Reply.JSON)
 		}
 		e.Reply.JSON = compact
 	}
@@ -202,8 +213,8 @@ func parseEntry(line []byte) (*Entry, error) {
 	return &e, nil
 }
 
-// plainJSONError says where and why without the Go types of this package.
-func plainJSONError(err error, of string) error {
+// plainJSONError says where in a line and why, without the Go types of this package.
+func plainJSONError(err error, of string, line []byte) error {
 	var semantic *json.SemanticError
 	if errors.As(err, &semantic) {
 		where := string(semantic.JSONPointer)
@@ -220,10 +231,11 @@ func plainJSONError(err error, of string) error {
 	}
 	var syntactic *jsontext.SyntacticError
 	if errors.As(err, &syntactic) {
+		column := utf8.RuneCount(line[:min(int(syntactic.ByteOffset), len(line))]) + 1
 		if syntactic.JSONPointer != "" {
-			return fmt.Errorf("not JSON at byte %d, in %s: %w", syntactic.ByteOffset+1, syntactic.JSONPointer, syntactic.Err)
+			return fmt.Errorf("not JSON at column %d, in %s: %w", column, syntactic.JSONPointer, syntactic.Err)
 		}
-		return fmt.Errorf("not JSON at byte %d: %w", syntactic.ByteOffset+1, syntactic.Err)
+		return fmt.Errorf("not JSON at column %d: %w", column, syntactic.Err)
 	}
 	return fmt.Errorf("not JSON: %w", err)
 }
@@ -316,21 +328,6 @@ func (c *Cassette) Write() error {
 		return cassetteError("write cassette", c.path, err)
 	}
 	return nil
-}
-
-func replaceFile(path string, content []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // after the rename there is nothing under this name
-	_, err = f.Write(content)
-	err = cmp.Or(err, f.Chmod(0o644), f.Sync())
-	// Closed before the rename: a late write error must not be hidden behind a file that looks whole.
-	if err = cmp.Or(err, f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // newReply takes what is kept of an answer. The server's request id is not:

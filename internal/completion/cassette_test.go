@@ -128,9 +128,10 @@ func TestReadCassette(t *testing.T) {
 		{"empty", "", ""},
 		{"blank lines and CRLF", "\n" + good + "\r\n\n", ""},
 		{"no newline at the end", good, ""},
-		{"cut off", good + "\n" + good[:40], "read cassette FILE:2: not JSON at byte 41, in /request/messages/0: unexpected EOF"},
-		{"two documents on a line", good + good, "read cassette FILE:1: not JSON at byte 103: invalid character '{' after top-level value"},
-		{"name twice", strings.Replace(good, `"reply"`, `"request"`, 1), `read cassette FILE:1: not JSON at byte 55, in /request: duplicate object member name`},
+		{"torn at the end", good + "\n" + good[:40], ""},
+		{"cut off", good + "\n" + good[:40] + "\n", "read cassette FILE:2: not JSON at column 41, in /request/messages/0: unexpected EOF"},
+		{"two documents on a line", good + good, "read cassette FILE:1: not JSON at column 103: invalid character '{' after top-level value"},
+		{"name twice", strings.Replace(good, `"reply"`, `"request"`, 1), `read cassette FILE:1: not JSON at column 55, in /request: duplicate object member name`},
 		{"unknown member", strings.Replace(good, `"text":"hello"`, `"txt":"hello"`, 1), "read cassette FILE:1: /reply/txt is not a member of a recorded completion"},
 		{"wrong type", strings.Replace(good, `"hello"`, `7`, 1), "read cassette FILE:1: /reply/text cannot be a JSON number"},
 		{"bad digest", `{"key":"abc",` + good[1:], "read cassette FILE:1: /key: a digest has 64 hex digits, this has 3 characters"},
@@ -146,7 +147,8 @@ func TestReadCassette(t *testing.T) {
 			`read cassette FILE:1: reply.finish_reason is "": write one of stop, length, refusal, content_filter`},
 		{"text and json", `{"request":{"messages":[{"role":"user","text":"hi"}]},"reply":{"text":"x","json":{},"finish_reason":"stop"}}`,
 			"read cassette FILE:1: reply has both text and json: write one of them"},
-		{"lone surrogate", strings.Replace(good, "hello", `\ud800`, 1), "read cassette FILE:1: not JSON at byte 72, in /reply/text: invalid surrogate pair `\\ud800\",\"fin` in string"},
+		{"after letters of several bytes", strings.Replace(good, "hello", "äöü日"+"\x00", 1), "read cassette FILE:1: not JSON at column 76, in /reply/text: invalid character '\\x00' in string (expecting non-control character)"},
+		{"lone surrogate", strings.Replace(good, "hello", `\ud800`, 1), "read cassette FILE:1: not JSON at column 72, in /reply/text: invalid surrogate pair `\\ud800\",\"fin` in string"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -38,6 +38,9 @@ func (f *flight) wait() { f.turn(false) }
 func (f *flight) turn(running bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.running == running {
+		return
+	}
 	f.running = running
 	for q := range f.of {
 		f.tell(q)
@@ -79,7 +82,8 @@ func (s *Service) join(ctx context.Context, key dag.Digest, call func(context.Co
 	f, under := s.flights[key]
 	if !under {
 		shared, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-		f = &flight{done: make(chan struct{}), cancel: cancel, of: map[*queued]struct{}{}}
+		// It waits for nothing until the limits say so.
+		f = &flight{done: make(chan struct{}), cancel: cancel, running: true, of: map[*queued]struct{}{}}
 		s.flights[key] = f
 		go func() {
 			reply, kept := call(shared, f)

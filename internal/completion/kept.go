@@ -36,7 +36,7 @@ type Answer struct {
 func ReadAnswer(document []byte) (*Answer, error) {
 	var a Answer
 	if err := json.Unmarshal(document, &a, json.RejectUnknownMembers(true)); err != nil {
-		return nil, plainJSONError(err, "a kept answer")
+		return nil, plainJSONError(err, "a kept answer", document)
 	}
 	return &a, nil
 }

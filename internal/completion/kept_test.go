@@ -90,3 +90,31 @@ func TestNothingThatIsKeptHoldsASecret(t *testing.T) {
 		}
 	}
 }
+
+// So does what it said of a request that failed.
+func TestNoErrorHoldsASecret(t *testing.T) {
+	p := &dag.Provider{Name: "p", Model: "m", Plugin: writer.Plugin, Secrets: map[string]string{"headers.authorization": "Bearer token-0123", "pin": "0000"}}
+	s, _ := newService(t, Options{})
+	got := s.Complete(t.Context(), p, func(context.Context, *proto.CompletionRequest) (*proto.CompletionReply, error) {
+		return &proto.CompletionReply{
+			Error: &proto.ProviderError{Kind: proto.ProviderError_AUTH, Message: "the key token-0123 is not known, nor is 0000"},
+			Text:  "token-0123", Raw: []byte("token-0123"), Notes: []string{"token-0123"},
+		}, nil
+	}, userSays("hi"))
+	if text := fmt.Sprint(got); strings.Contains(text, "0123") {
+		t.Errorf("it stands in %s", text)
+	}
+	if diff := cmp.Diff("the key (sensitive) is not known, nor is (sensitive)", got.GetError().GetMessage()); diff != "" {
+		t.Errorf("the message (-want +got):\n%s", diff)
+	}
+}
+
+// A key alone is a secret, too, where it was given behind another word.
+func TestAKeyWithinAHeaderIsNotRecorded(t *testing.T) {
+	p := &dag.Provider{Name: "p", Secrets: map[string]string{"headers.authorization": "Bearer token-0123"}}
+	for text, want := range map[string]bool{"see token-0123": true, "Bearer of good news": false, "see token-012": false} {
+		if got := leaks(p, "", text); got != want {
+			t.Errorf("leaks(%q) is %v", text, got)
+		}
+	}
+}

@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"sync"
 	"testing"
+	"testing/synctest"
 
 	"google.golang.org/protobuf/encoding/protojson"
 	pb "google.golang.org/protobuf/proto"
@@ -187,10 +189,48 @@ func TestAskedTwiceInOneVisit(t *testing.T) {
 	}
 }
 
+// Equal requests that are under way at once are one, and those of another sample are
+// not equal.
+func TestAskedTwiceAtOnce(t *testing.T) {
+	for name, tt := range map[string]struct {
+		samples [2]uint32
+		calls   int
+	}{
+		"equal": {[2]uint32{0, 0}, 1}, "two samples": {[2]uint32{1, 2}, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := newService(t, Options{Cache: &memory{}})
+				answered := make(chan struct{})
+				slow := func(ctx context.Context, r *proto.CompletionRequest) (*proto.CompletionReply, error) {
+					<-answered
+					return answers("one")(ctx, r)
+				}
+				var all sync.WaitGroup
+				for _, sample := range tt.samples {
+					all.Go(func() {
+						r := userSays("hi")
+						r.Sample = sample
+						if got := s.Complete(t.Context(), writer, slow, r); got.GetText() != "one" {
+							t.Errorf("the answer is %v", got)
+						}
+					})
+				}
+				synctest.Wait()
+				close(answered)
+				all.Wait()
+				if c := s.Counters(); c.Calls != tt.calls {
+					t.Errorf("%d calls, want %d", c.Calls, tt.calls)
+				}
+			})
+		})
+	}
+}
+
 // recipeOf says of each field of a provider block whether it is part of what answers.
 var recipeOf = map[string]bool{
 	"Plugin": true, "Model": true, "Config": true,
-	"Name": false, "Secrets": false, "Limits": false, "Price": false, "Longest": false, "Replaying": false, "Pos": false,
+	"Name": false, "Unkeyed": false, "Secrets": false, "Limits": false, "Price": false, "Longest": false, "Replaying": false, "Pos": false,
 }
 
 func TestRecipeCoversTheProvider(t *testing.T) {
@@ -222,6 +262,7 @@ func TestRecipeCoversTheProvider(t *testing.T) {
 			p.Config = dag.NewDoc([]byte(`{"base_url":"http://a/v1","dialect":{"seed":true},"temperature":0}`))
 		}},
 		{"Name", "another", func(p *dag.Provider) { p.Name = "q" }},
+		{"Unkeyed", "longer", func(p *dag.Provider) { p.Unkeyed = dag.NewDoc([]byte(`{"stall_timeout":"9m"}`)) }},
 		{"Secrets", "a key, a header", func(p *dag.Provider) { p.Secrets = map[string]string{"api_key": "k", "headers.x-team": "cards"} }},
 		{"Limits", "lower", func(p *dag.Provider) { p.Limits.Concurrency = 1 }},
 		{"Price", "known", func(p *dag.Provider) { p.Price = &dag.Price{Input: 1} }},

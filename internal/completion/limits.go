@@ -21,10 +21,11 @@ import (
 type limiter struct {
 	name              string
 	clock             clock
+	room              Room
 	jitter            func(below time.Duration) time.Duration
-	log               func(line string)            // for people, called without mu
-	counted           func(change func(*Counters)) // called with mu
-	requests, tokens  *rate.Limiter                // nil: no bound
+	log               func(line string) // for people, called without mu
+	evenly            *rate.Limiter     // keeps requests apart; nil: no bound
+	requests, tokens  *minute           // nil: no bound
 	maxWait, patience time.Duration
 
 	mu       sync.Mutex
@@ -42,10 +43,12 @@ type limiter struct {
 	shutUntil time.Time            // zero: for the rest of the run
 	over      string               // why waits are over; empty: they are not
 
-	wakes time.Time // when stop's timer fires
-	stop  func()    // nil: no timer is set
-	paced bool      // it was told that the block's own limits make calls wait
-	lines []string  // to be told once mu is free
+	wakes   time.Time // when stop's timer fires
+	stop    func()    // nil: no timer is set
+	wanting bool      // it asked for a place in the run, and hears when there is one
+	paced   bool      // it was told that the block's own limits make calls wait
+	lines   []string  // to be told once mu is free
+	waits   waits
 }
 
 // ticket is a request's place in the queue. It keeps it while it is refused.
@@ -55,9 +58,12 @@ type ticket struct {
 	number uint64 // of its call, once it may go
 
 	ready  chan struct{} // closed when it may go, or is denied
+	gone   bool          // ready is closed
 	denied *proto.ProviderError
-	taken  []*rate.Reservation
-	at     time.Time // when they allow it
+	queued bool // it waits, and its visits have given up their place in the run
+	placed bool // it was let go with a place in the run of its own
+	taken  *rate.Reservation
+	at     time.Time // when the limits a minute allow it; zero: nobody has asked them
 	asked  time.Time // when it came into the queue
 
 	waited  time.Duration // in the queue, in all
@@ -68,29 +74,28 @@ type ticket struct {
 func (s *Service) newLimiter(p *dag.Provider) *limiter {
 	limits := p.Limits
 	l := &limiter{
-		name: p.Name, clock: s.clock, jitter: s.jitter, counted: s.count, over: s.over,
+		name: p.Name, clock: s.clock, jitter: s.jitter, over: s.over, room: s.options.Room,
 		log:     func(line string) { s.options.Log("warn", line) },
-		maxWait: limits.MaxWait, patience: limits.Patience,
+		maxWait: defaultMaxWait, patience: patience,
 		window: newWindow(limits.Concurrency, limits.IgnoreLatency),
 	}
-	if l.maxWait <= 0 {
-		l.maxWait = defaultMaxWait
+	if limits.MaxWait != nil {
+		l.maxWait = *limits.MaxWait
 	}
-	if l.patience <= 0 {
-		l.patience = patience
+	if limits.Patience != nil {
+		l.patience = *limits.Patience
 	}
 	if n := limits.RequestsPerMinute; n > 0 {
 		// A second's worth may go at once: servers count over windows shorter
 		// than a minute, and a whole minute's burst would meet a refusal.
-		l.requests = rate.NewLimiter(perMinute(n), max(1, n/60))
+		l.evenly = rate.NewLimiter(rate.Limit(float64(n)/60), max(1, n/60))
+		l.requests = &minute{most: n}
 	}
 	if n := limits.TokensPerMinute; n > 0 {
-		l.tokens = rate.NewLimiter(perMinute(n), n)
+		l.tokens = &minute{most: n}
 	}
 	return l
 }
-
-func perMinute(n int) rate.Limit { return rate.Limit(float64(n) / 60) }
 
 func (l *limiter) say(format string, args ...any) {
 	l.lines = append(l.lines, fmt.Sprintf(format, args...))
@@ -107,8 +112,9 @@ func (l *limiter) unlock() {
 }
 
 // enter waits until a call may go, which leave must be told the end of. It fails
-// with a *deniedError where none may, or with the context's.
-func (l *limiter) enter(ctx context.Context, t *ticket) error {
+// with a *deniedError where none may, or with the context's. wait is called where
+// the call cannot go at once: what its visits hold of the run is others' meanwhile.
+func (l *limiter) enter(ctx context.Context, t *ticket, wait func()) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -117,12 +123,16 @@ func (l *limiter) enter(ctx context.Context, t *ticket) error {
 		l.places++
 		t.place = l.places
 	}
-	t.ready, t.asked = make(chan struct{}), l.clock.now()
+	t.ready, t.gone, t.queued, t.asked = make(chan struct{}), false, false, l.clock.now()
 	// One that was refused has an early place: it stands near the front.
 	at, _ := slices.BinarySearchFunc(l.queue, t, func(a, b *ticket) int { return cmp.Compare(a.place, b.place) })
 	l.queue = slices.Insert(l.queue, at, t)
 	l.dispatch()
+	t.queued = !t.gone
 	l.unlock()
+	if t.queued {
+		wait()
+	}
 	select {
 	case <-t.ready:
 		if t.denied != nil {
@@ -136,11 +146,23 @@ func (l *limiter) enter(ctx context.Context, t *ticket) error {
 	if at := slices.Index(l.queue, t); at >= 0 {
 		l.queue = slices.Delete(l.queue, at, at+1)
 		l.giveBack(t)
+		l.waits.counts.Waited += l.clock.now().Sub(t.asked)
 	} else if t.denied == nil {
 		l.end(t) // it was let go this very moment
+		l.waits.counts.Calls--
+		defer l.giveRoom(t)
 	}
 	l.dispatch()
 	return ctx.Err()
+}
+
+// giveRoom gives the place back that a call was let go with, once its visits hold
+// theirs again. It is called without mu.
+func (l *limiter) giveRoom(t *ticket) {
+	if t.placed {
+		t.placed = false
+		l.room.Give()
+	}
 }
 
 // deniedError is why a provider's calls are over.
@@ -151,13 +173,18 @@ func (e *deniedError) Error() string { return e.why.GetMessage() }
 // dispatch lets go whom it may, and sees to it that the next one is not forgotten.
 func (l *limiter) dispatch() {
 	now := l.clock.now()
+	l.waits.until(now)
+	defer func() { l.waits.on = l.waitsOn(now) }()
 	for len(l.queue) > 0 {
 		if why := l.closed(now); why != nil {
 			l.deny(now, why)
-			return
+			break
 		}
 		t := l.queue[0]
 		at, known := l.next(t, now)
+		if known && !at.After(now) && !l.take(t) {
+			known = false
+		}
 		switch {
 		case known && !at.After(now):
 			l.queue = slices.Delete(l.queue, 0, 1)
@@ -165,6 +192,7 @@ func (l *limiter) dispatch() {
 			continue
 		case l.over != "":
 			l.deny(now, &proto.ProviderError{Kind: proto.ProviderError_UNAVAILABLE, Message: "it waited for provider " + l.name + " when " + l.over})
+			continue
 		case known:
 			l.wake(at, now)
 		}
@@ -184,12 +212,10 @@ func (l *limiter) next(t *ticket, now time.Time) (time.Time, bool) {
 	case l.trouble.level == 0 && l.failures > 0 && l.failures+l.inFlight >= failuresToOpen:
 		return time.Time{}, false // those under way decide whether there is trouble
 	}
-	if t.taken == nil {
-		l.reserve(t, now)
-	}
+	l.pace(t, now)
 	if t.at.Sub(now) >= worthTelling && !l.paced {
 		l.paced = true
-		l.say("provider %s: its limits a minute let the next call go in %s; such waits are not told again", l.name, brief(t.at.Sub(now)))
+		l.say("provider %s: its limits a minute let the next call go in %s; such waits are not told again", l.name, Brief(t.at.Sub(now)))
 	}
 	if l.trouble.until.After(t.at) {
 		return l.trouble.until, true
@@ -197,28 +223,47 @@ func (l *limiter) next(t *ticket, now time.Time) (time.Time, bool) {
 	return t.at, true
 }
 
-// reserve takes the ticket's part of what a minute allows.
-func (l *limiter) reserve(t *ticket, now time.Time) {
-	t.at, t.taken = now, make([]*rate.Reservation, 0, 2)
-	take := func(from *rate.Limiter, n int) {
-		if from == nil {
-			return
+// take takes a place in the run for a ticket that has none. Where there is none
+// left, the limiter hears when there is.
+func (l *limiter) take(t *ticket) bool {
+	if l.room == nil || !t.queued || t.placed {
+		return true
+	}
+	if l.wanting {
+		return false
+	}
+	t.placed = l.room.Take(func() {
+		l.mu.Lock()
+		defer l.unlock()
+		l.wanting = false
+		l.dispatch()
+	})
+	l.wanting = !t.placed
+	return t.placed
+}
+
+// pace finds when what a minute allows lets a ticket go. Only the first in the queue
+// is asked for, so what is sent is booked when it is sent.
+func (l *limiter) pace(t *ticket, now time.Time) {
+	t.at = now
+	if l.evenly != nil {
+		if t.taken == nil {
+			t.taken = l.evenly.ReserveN(now, 1)
 		}
-		r := from.ReserveN(now, min(n, from.Burst()))
-		t.taken = append(t.taken, r)
-		if at := now.Add(r.DelayFrom(now)); at.After(t.at) {
+		t.at = now.Add(t.taken.DelayFrom(now))
+	}
+	for _, at := range []time.Time{l.requests.when(now, 1), l.tokens.when(now, t.tokens)} {
+		if at.After(t.at) {
 			t.at = at
 		}
 	}
-	take(l.requests, 1)
-	take(l.tokens, t.tokens)
 }
 
 func (l *limiter) giveBack(t *ticket) {
-	for _, r := range t.taken {
-		r.CancelAt(l.clock.now())
+	if t.taken != nil {
+		t.taken.CancelAt(l.clock.now())
+		t.taken = nil
 	}
-	t.taken = nil
 }
 
 func (l *limiter) send(t *ticket, now time.Time) {
@@ -228,7 +273,18 @@ func (l *limiter) send(t *ticket, now time.Time) {
 	if l.trouble.level > 0 {
 		l.probe = t.number
 	}
-	t.waited += now.Sub(t.asked)
+	l.requests.add(now, 1)
+	l.tokens.add(now, t.tokens)
+	l.waits.counts.Calls++
+	l.out(t, now)
+}
+
+// out lets a ticket out of the queue.
+func (l *limiter) out(t *ticket, now time.Time) {
+	waited := now.Sub(t.asked)
+	t.waited += waited
+	l.waits.counts.Waited += waited
+	t.gone = true
 	close(t.ready)
 }
 
@@ -236,9 +292,8 @@ func (l *limiter) send(t *ticket, now time.Time) {
 func (l *limiter) deny(now time.Time, why *proto.ProviderError) {
 	for _, t := range l.queue {
 		l.giveBack(t)
-		t.waited += now.Sub(t.asked)
 		t.denied = why
-		close(t.ready)
+		l.out(t, now)
 	}
 	l.queue = nil
 }
@@ -286,6 +341,12 @@ func (l *limiter) leave(t *ticket, o ending) (again bool) {
 	e := o.err
 	hint := time.Duration(e.GetRetryAfterMillis()) * time.Millisecond
 	switch kind := e.GetKind(); {
+	case o.unsent:
+		l.waits.counts.Calls--
+		// That the budget is spent ends the calls as a provider's quota does.
+		if kind == proto.ProviderError_QUOTA && !o.unheard {
+			l.shutFor(kind, e.GetMessage())
+		}
 	case o.unheard:
 	case e == nil:
 		l.window.succeeded(t.number, l.sent, o.took, inUse)
@@ -298,9 +359,7 @@ func (l *limiter) leave(t *ticket, o ending) (again bool) {
 	case transport(kind):
 		l.failed(now, t.number, hint, e)
 	case kind == proto.ProviderError_AUTH, kind == proto.ProviderError_QUOTA, kind == proto.ProviderError_NOT_FOUND:
-		if l.shut == nil {
-			l.shut, l.shutUntil = &proto.ProviderError{Kind: kind, Message: e.GetMessage()}, time.Time{}
-		}
+		l.shutFor(kind, e.GetMessage())
 	default:
 		l.answered(now, t.number)
 	}
@@ -308,11 +367,19 @@ func (l *limiter) leave(t *ticket, o ending) (again bool) {
 	return again
 }
 
+// shutFor ends the provider's calls for the run, for the first reason that there is.
+func (l *limiter) shutFor(kind proto.ProviderError_Kind, said string) {
+	if l.shut == nil {
+		l.shut, l.shutUntil = &proto.ProviderError{Kind: kind, Message: said}, time.Time{}
+	}
+}
+
 // ending is what came of a call.
 type ending struct {
 	err     *proto.ProviderError // nil: an answer
 	took    time.Duration
-	unheard bool // the call was given up, or never made: it says nothing of the provider
+	unheard bool // the call was given up: it says nothing of the provider
+	unsent  bool // the call was never made
 }
 
 func (l *limiter) end(t *ticket) {
@@ -324,9 +391,9 @@ func (l *limiter) end(t *ticket) {
 
 // spent books what a call cost beyond its estimate; later calls wait for it.
 func (l *limiter) spent(extra int) {
-	if l.tokens != nil && extra > 0 {
-		l.tokens.ReserveN(l.clock.now(), min(extra, l.tokens.Burst()))
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tokens.add(l.clock.now(), extra)
 }
 
 // endWaits lets no call wait any more: one that cannot go at once is denied.

@@ -17,21 +17,31 @@ import (
 
 // call asks the provider as soon as it may, and again for as long as it has no room
 // for the request. Every other error is the caller's: trying again is the matter of
-// the stage's retry, and two who try again would multiply. The note tells the trail
-// what was waited for.
-func (s *Service) call(ctx context.Context, p *dag.Provider, caller Caller, wire *proto.CompletionRequest, r *Request, f *flight) (reply *proto.CompletionReply, note string) {
+// the stage's retry, and two who try again would multiply. keep is handed an answer
+// before its place at the provider is another's. The note tells the trail what was
+// waited for.
+func (s *Service) call(ctx context.Context, p *dag.Provider, caller Caller, wire *proto.CompletionRequest, r *Request, f *flight, keep func(*proto.CompletionReply)) (reply *proto.CompletionReply, note string) {
 	if s.options.Budget.USD > 0 && p.Price == nil {
 		return s.failed(failure(proto.ProviderError_QUOTA, "the run has a budget in US dollars, but the price of provider "+p.Name+" is not known: give it a price block")), ""
 	}
 	limits := s.limiter(p)
 	t := &ticket{tokens: r.inputTokens()}
 	for {
-		if err := limits.enter(ctx, t); err != nil {
+		if err := limits.enter(ctx, t, f.wait); err != nil {
 			return s.failed(waitedInVain(err)), ""
 		}
-		reply, o := s.attempt(ctx, p, limits, caller, wire, r, f)
+		f.run()
+		limits.giveRoom(t)
+		reply, o := s.attempt(ctx, p, limits, caller, wire, r, f, t.queued)
 		if o.err != nil {
 			o.err.Message = redact(p, o.err.Message)
+			redactReply(p, reply) // what else it brings is shown, too
+			if !o.unsent {
+				s.learn(p, r, o.err) // before the next one goes
+			}
+		}
+		if o.err == nil {
+			keep(reply) // before the next one goes: a run that is killed loses what is under way, and no more
 		}
 		again := limits.leave(t, o)
 		if o.err == nil {
@@ -57,7 +67,7 @@ func waitedInVain(err error) *proto.CompletionReply {
 
 // note tells the trail what a request waited for; empty where it is not worth it.
 func (t *ticket) note(p *dag.Provider) string {
-	switch waited := brief(t.waited); {
+	switch waited := Brief(t.waited); {
 	case t.refused == 1:
 		return fmt.Sprintf("waited %s for provider %s, which refused this once: %s", waited, p.Name, t.said)
 	case t.refused > 1:
@@ -68,24 +78,31 @@ func (t *ticket) note(p *dag.Provider) string {
 	return ""
 }
 
-// attempt makes one live call and books what it cost.
-func (s *Service) attempt(ctx context.Context, p *dag.Provider, limits *limiter, caller Caller, wire *proto.CompletionRequest, r *Request, f *flight) (*proto.CompletionReply, ending) {
+// attempt makes one live call and books what it cost. What a request that waited asks
+// for may have been refused to another meanwhile.
+func (s *Service) attempt(ctx context.Context, p *dag.Provider, limits *limiter, caller Caller, wire *proto.CompletionRequest, r *Request, f *flight, waited bool) (*proto.CompletionReply, ending) {
+	if waited {
+		if refused := s.unsupported(ctx, p, r); refused != nil {
+			return refused, ending{err: refused.GetError(), unsent: true}
+		}
+	}
 	reserved := worst(r, wire.GetSchema(), p)
-	if err := s.budget.reserve(ctx, reserved); err != nil {
+	if err := s.budget.reserve(ctx, reserved, f.wait); err != nil {
 		reply := interrupted(err)
 		if spent := new(spentError); errors.As(err, &spent) {
 			reply = failure(proto.ProviderError_QUOTA, spent.text)
 		}
-		return reply, ending{err: reply.GetError(), unheard: ctx.Err() != nil}
+		return reply, ending{err: reply.GetError(), unheard: ctx.Err() != nil, unsent: true}
 	}
 	f.run()
 	began := s.clock.now()
 	reply, err := caller(ctx, pb.Clone(wire).(*proto.CompletionRequest))
 	took := s.clock.now().Sub(began)
-	f.wait()
 	switch {
 	case err != nil && ctx.Err() != nil:
 		reply = interrupted(context.Cause(ctx))
+	case err != nil && dag.KindOf(err) == dag.KindConfig: // its block is wrong, and stays so for every further attempt
+		reply = failure(proto.ProviderError_INVALID_REQUEST, err.Error())
 	case err != nil:
 		reply = failure(proto.ProviderError_UNAVAILABLE, "provider "+p.Name+": "+err.Error())
 	case reply == nil:

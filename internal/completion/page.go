@@ -99,6 +99,9 @@ func (s *Service) recordPage(address string, page *dag.Page) {
 		kept.Page.URL = address
 		err = s.recorder.addPage(kept)
 	}
+	if s.unwritten(err) {
+		return
+	}
 	if err != nil {
 		named := withoutUser(address)
 		for _, p := range s.options.Withhold {
@@ -243,7 +246,7 @@ func isPage(line []byte) bool {
 func parsePage(line []byte) (*RecordedPage, error) {
 	p := &RecordedPage{}
 	if err := json.Unmarshal(line, p, json.RejectUnknownMembers(true)); err != nil {
-		return nil, plainJSONError(err, "a recorded page")
+		return nil, plainJSONError(err, "a recorded page", line)
 	}
 	page := &p.Page
 	u, err := url.Parse(page.URL)
@@ -290,7 +293,7 @@ func Digest(path string) (dag.Digest, error) {
 		if err != nil && err != io.EOF {
 			return dag.Digest{}, cassetteError("read cassette", path, err)
 		}
-		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && !isPage(trimmed) {
+		if trimmed := bytes.TrimSpace(line); len(trimmed) > 0 && !isPage(trimmed) && !(err == io.EOF && torn(trimmed)) {
 			completions = append(completions, line...)
 		}
 		if err == io.EOF {

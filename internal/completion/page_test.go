@@ -235,10 +235,10 @@ func TestPagesThatCannotBeRead(t *testing.T) {
 		{`{"page":"https://a.org/x"}`, `/page cannot be a JSON string`},
 		{`{"page":{` + url + `,"verdict":"live",` + at + `,"status":"200"}}`, `/page/status cannot be a JSON string`},
 		{`{"page":{` + url + `,` + url + `,"verdict":"live",` + at + `}}`, `duplicate object member name`},
-		{`{"page":{`, `not JSON at byte 10, in /page: unexpected EOF`},
+		{`{"page":{`, `not JSON at column 10, in /page: unexpected EOF`},
 		{`{"url":"https://a.org/x","verdict":"live"}`, `/url is not a member of a recorded completion`},
 	} {
-		path := write(t, "c.jsonl", "\n"+tt.line)
+		path := write(t, "c.jsonl", "\n"+tt.line+"\n")
 		_, err := ReadCassette(path)
 		if err == nil || dag.KindOf(err) != dag.KindConfig || !strings.HasPrefix(err.Error(), "read cassette "+path+":2: ") || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s\n got %v\nwant %s", tt.line, err, tt.want)

@@ -2,8 +2,7 @@ package completion
 
 import (
 	"errors"
-	"io/fs"
-	"os"
+	"maps"
 	"sync"
 	"time"
 
@@ -14,49 +13,56 @@ import (
 // that a crash loses nothing that was paid for, and all in order when it is
 // closed.
 type recorder struct {
-	path string
+	tape   *tape
+	mended bool // a torn line was cut off
 
 	mu       sync.Mutex
-	file     *os.File
-	cassette *Cassette
+	cassette *Cassette // what was there, and what was added
+	added    *Cassette // by this recorder
+	unwrote  bool      // a line could not be written
 }
 
 func newRecorder(path string) (*recorder, error) {
-	cassette, err := ReadCassette(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		cassette, err = NewCassette(path), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	t, err := openTape(path)
 	if err != nil {
 		return nil, cassetteError("record completions", path, err)
 	}
-	r := &recorder{path: path, file: f, cassette: cassette}
-	if err := r.endLastLine(); err != nil {
-		return nil, errors.Join(cassetteError("record completions", path, err), f.Close())
+	r := &recorder{tape: t, added: NewCassette(path)}
+	var damage error
+	err = t.held(func() (err error) {
+		if r.cassette, damage = ReadCassette(path); damage != nil {
+			return nil
+		}
+		r.mended, err = t.mend()
+		return err
+	})
+	switch {
+	case err != nil:
+		return nil, errors.Join(cassetteError("record completions", path, err), t.close())
+	case damage != nil:
+		return nil, errors.Join(damage, t.close())
 	}
 	return r, nil
 }
 
-// endLastLine makes sure that what is appended begins a line.
-func (r *recorder) endLastLine() error {
-	content, err := os.ReadFile(r.path)
-	if err != nil || len(content) == 0 || content[len(content)-1] == '\n' {
-		return err
-	}
-	_, err = r.file.WriteString("\n")
-	return err
-}
+// writeError is of a cassette that takes no line: not of what the line says.
+type writeError struct{ err error }
+
+func (e *writeError) Error() string { return e.err.Error() }
+func (e *writeError) Unwrap() error { return e.err }
 
 func (r *recorder) add(e Entry) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	key, err := e.Request.Key()
 	if err != nil {
 		return err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	e.Key = key
+	line, err := e.Line() // first: what cannot be a line must not stand in the way of all others at the end
+	if err != nil {
+		return err
+	}
 	old, had := r.cassette.Lookup(key)
 	if err := r.cassette.Add(e); err != nil {
 		return err
@@ -65,46 +71,59 @@ func (r *recorder) add(e Entry) error {
 	if had && now == old {
 		return nil
 	}
-	line, err := now.Line()
-	if err != nil {
-		return err
-	}
-	_, err = r.file.Write(line)
-	return err
+	r.added.entries[key] = now
+	return r.write(line)
 }
 
 func (r *recorder) addPage(p RecordedPage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.cassette.AddPage(p) {
-		return nil
-	}
 	line, err := p.Line()
 	if err != nil {
 		return err
 	}
-	_, err = r.file.Write(line)
-	return err
+	if !r.cassette.AddPage(p) {
+		return nil
+	}
+	r.added.pages[p.Page.URL] = r.cassette.pages[p.Page.URL]
+	return r.write(line)
 }
 
-// close puts the file in order. What another process appended meanwhile stays.
+func (r *recorder) write(line []byte) error {
+	if err := r.tape.held(func() error { return r.tape.append(line) }); err != nil {
+		r.unwrote = true
+		return &writeError{err}
+	}
+	return nil
+}
+
+// close puts the file in order. What another process appended meanwhile stays. Where
+// the disk is full, the lines stay as they came, and only those that could not be
+// written are missing.
 func (r *recorder) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if err := r.file.Close(); err != nil {
-		return cassetteError("write cassette", r.path, err)
+	err := r.tape.held(func() error {
+		onDisk, err := ReadCassette(r.tape.path)
+		if err != nil {
+			return err
+		}
+		maps.Copy(onDisk.entries, r.added.entries)
+		maps.Copy(onDisk.pages, r.added.pages)
+		return onDisk.Write()
+	})
+	if err = errors.Join(err, r.tape.close()); err == nil {
+		return nil
 	}
-	onDisk, err := ReadCassette(r.path)
-	if err != nil {
-		return err
+	var e *dag.Error
+	if errors.As(err, &e) {
+		err = e.Err
 	}
-	for key, e := range r.cassette.entries {
-		onDisk.entries[key] = e
+	failed := cassetteError("write cassette", r.tape.path, err).(*dag.Error)
+	if r.unwrote {
+		failed.Hint = "make room, and run again with the same flags: the answers are kept in staging/, and are recorded from there"
 	}
-	for address, p := range r.cassette.pages {
-		onDisk.pages[address] = p
-	}
-	return onDisk.Write()
+	return failed
 }
 
 // record adds an answer to the cassette that is being recorded. Answers from
@@ -121,7 +140,25 @@ func (s *Service) record(p *dag.Provider, request *Request, reply *Reply) {
 	if !leaks(p, texts...) {
 		err = s.recorder.add(Entry{Request: *request, Reply: *reply, RecordedAt: s.clock.now().UTC().Truncate(time.Second)})
 	}
+	if s.unwritten(err) {
+		return
+	}
 	if err != nil {
 		s.options.Log("warn", "a completion of provider "+p.Name+" was not recorded: "+err.Error())
 	}
+}
+
+// unwritten tells whether an error is that of a cassette which takes no line, and says
+// so once: it is tried again when the run ends, whose error tells the rest.
+func (s *Service) unwritten(err error) bool {
+	var failed *writeError
+	if !errors.As(err, &failed) {
+		return false
+	}
+	var first bool
+	s.count(func(*Counters) { first = s.tell("unwritten") })
+	if first {
+		s.options.Log("warn", "the cassette "+s.options.Record+" cannot be written to: "+failed.Error()+"; what is missing is written when the run ends, if it can be then")
+	}
+	return true
 }

@@ -1,8 +1,6 @@
 package completion
 
 import (
-	"cmp"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -10,28 +8,23 @@ import (
 	"github.com/penstock-run/penstock/plugins/proto"
 )
 
-// shortest is the length below which a secret is not looked for in what a model
-// writes: a word like "none" would be taken out of answers that mean it.
-const shortest = 8
-
 const blotted = "(sensitive)"
 
-// redact takes a provider's secrets out of a text: some servers repeat the key
-// that they refuse.
+// redact takes a provider's secrets out of a text that is about a call: some servers
+// repeat the key that they refuse.
 func redact(p *dag.Provider, text string) string {
-	for _, secret := range p.Secrets {
-		if secret != "" {
-			text = strings.ReplaceAll(text, secret, blotted)
-		}
+	for _, form := range dag.SecretForms(p.Secrets) {
+		text = strings.ReplaceAll(text, form, blotted)
 	}
 	return text
 }
 
 // redactReply takes them out of all that a server said, before anyone sees it: out
 // of the answer's text, too, since a server that shows its caller's headers shows
-// the key.
+// the key. A secret as short as a word like "none" is left in it: it would be taken
+// out of answers that mean the word.
 func redactReply(p *dag.Provider, reply *proto.CompletionReply) {
-	forms := secretForms(p)
+	forms := longForms(p)
 	if len(forms) == 0 {
 		return
 	}
@@ -58,40 +51,20 @@ func redactReply(p *dag.Provider, reply *proto.CompletionReply) {
 	}
 }
 
-// secretForms are pairs for a strings.Replacer: each secret, the key alone of one
-// that is a header's "Bearer KEY", and how both are written within JSON. The longest
-// come first, since one may be part of another.
-func secretForms(p *dag.Provider) []string {
-	var found []string
-	add := func(form string) {
-		if len(form) >= shortest && !slices.Contains(found, form) {
-			found = append(found, form)
+// longForms are pairs for a strings.Replacer, of the forms that are no usual word.
+func longForms(p *dag.Provider) []string {
+	var pairs []string
+	for _, form := range dag.SecretForms(p.Secrets) {
+		if len(form) >= dag.ShortestSecret {
+			pairs = append(pairs, form, blotted)
 		}
-	}
-	for _, secret := range p.Secrets {
-		for _, form := range append(strings.Fields(secret), secret) {
-			add(form)
-			if b, err := json.Marshal(form); err == nil {
-				add(string(b[1 : len(b)-1]))
-			}
-		}
-	}
-	slices.SortFunc(found, func(a, b string) int { return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b)) })
-	pairs := make([]string, 0, 2*len(found))
-	for _, form := range found {
-		pairs = append(pairs, form, blotted)
 	}
 	return pairs
 }
 
 // leaks tells whether one of the texts holds one of the provider's secrets.
 func leaks(p *dag.Provider, texts ...string) bool {
-	for _, secret := range p.Secrets {
-		for _, text := range texts {
-			if secret != "" && strings.Contains(text, secret) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(dag.SecretForms(p.Secrets), func(form string) bool {
+		return slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, form) })
+	})
 }

@@ -68,19 +68,29 @@ type Options struct {
 	// Queued is told the context of each request that waits, and what it gives is
 	// called when the request is sent; nil: nobody asks. See host.Queued.
 	Queued func(ctx context.Context) (running func())
+	// Room bounds the calls of those that waited; nil: nothing does but the limits of
+	// their providers.
+	Room Room
+}
+
+// Room is what the run has room for. A request that waits for its provider has
+// given up its place in the run (Options.Queued), and needs one again to be sent.
+type Room interface {
+	// Take takes a place; where there is none, it reports false, and free is called
+	// once when there may be one. It never calls free itself.
+	Take(free func()) bool
+	// Give gives back a place that was taken.
+	Give()
 }
 
 // Counters tell what a run's completions came to.
 type Counters struct {
-	Live      int           // answers of providers
-	Cached    int           // answers from the cache, those of an equal request in flight among them
-	Replayed  int           // answers from the cassette
-	Misses    int           // requests that the cassette does not hold
-	Failed    int           // requests that ended in another error
-	Calls     int           // live attempts: what providers were asked, those in vain among them
-	Refused   int           // of Calls: those that a provider had no room for
-	Waits     int           // times in which a provider answered nothing and was left alone between its calls
-	Waited    time.Duration // how long those were, in all
+	Live      int // answers of providers
+	Cached    int // answers from the cache, those of an equal request in flight among them
+	Replayed  int // answers from the cassette
+	Misses    int // requests that the cassette does not hold
+	Failed    int // requests that ended in another error
+	Calls     int // live attempts: what providers were asked, those in vain among them
 	Usage     Usage
 	USD       float64 // of those providers whose price is known
 	Unpriced  int     // of Calls: those whose price is not known
@@ -135,13 +145,16 @@ func New(o Options) (*Service, error) {
 		if o.Record != "" {
 			return nil, &dag.Error{Op: "record completions", Subject: o.Record, Kind: dag.KindConfig,
 				Err:  errors.New("nothing is called while " + o.Replay + " is replayed, so there is nothing to record"),
-				Hint: "penstock run --live --record " + o.Record}
+				Hint: dag.Command("penstock", "run", "--live", "--record", o.Record)}
 		}
 		cassette, err := ReadCassette(o.Replay)
 		if err != nil {
 			return nil, err
 		}
 		s.replay = cassette
+		if cassette.torn > 0 {
+			o.Log("warn", fmt.Sprintf("%s:%d: the last line is torn, as a recorder that was killed leaves it, and counts as absent", o.Replay, cassette.torn))
+		}
 	}
 	if o.Record != "" {
 		r, err := newRecorder(o.Record)
@@ -149,6 +162,9 @@ func New(o Options) (*Service, error) {
 			return nil, err
 		}
 		s.recorder = r
+		if r.mended {
+			o.Log("warn", o.Record+": its last line was torn, as a recorder that was killed leaves it, and was cut off")
+		}
 	}
 	return s, nil
 }
@@ -218,13 +234,15 @@ func (s *Service) Complete(ctx context.Context, p *dag.Provider, caller Caller, 
 		return s.failed(refused)
 	}
 	return s.join(ctx, keys[0], func(ctx context.Context, f *flight) (*proto.CompletionReply, dag.Completion) {
-		reply, note := s.call(ctx, p, caller, wire, request, f)
-		if e := reply.GetError(); e != nil {
-			s.learn(p, request, e)
+		var a *Answer
+		var kept dag.Completion
+		reply, note := s.call(ctx, p, caller, wire, request, f, func(reply *proto.CompletionReply) {
+			redactReply(p, reply)
+			a, kept = s.keep(p, request, reply, keys)
+		})
+		if reply.GetError() != nil {
 			return reply, dag.Completion{}
 		}
-		redactReply(p, reply)
-		a, kept := s.keep(p, request, reply, keys)
 		s.record(p, request, &a.Reply)
 		reply.Origin, reply.Raw, reply.WireSchema = OriginLive, nil, nil // a stage gets the same from the cache
 		if note != "" {

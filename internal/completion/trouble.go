@@ -2,6 +2,7 @@ package completion
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/penstock-run/penstock/plugins/proto"
@@ -51,18 +52,18 @@ func (l *limiter) worse(now time.Time, hint time.Duration, kind proto.ProviderEr
 	t.level++
 	if t.level == 1 {
 		t.since = now
-		l.counted(func(c *Counters) { c.Waits++ })
+		l.waits.counts.Troubles++
 	}
 	t.kind, t.said, l.mark = kind, said, l.sent
 	wait := pause(t.level, hint)
 	t.hold(now.Add(wait + l.jitter(wait/10)))
 	if capacity(kind) && t.until.Sub(t.since) > l.patience {
 		l.close(time.Time{}, kind, fmt.Sprintf("%s; provider %s has refused every call for %s, and no longer than %s is waited (`patience` of its limits): nothing more is asked of it in this run, run again later",
-			said, l.name, brief(now.Sub(t.since)), brief(l.patience)))
+			said, l.name, Brief(now.Sub(t.since)), Brief(l.patience)))
 		return
 	}
 	rest := t.until.Sub(now)
-	if rest < worthTelling && (t.told || capacity(kind)) {
+	if rest < worthTelling {
 		return
 	}
 	verb := "refuses calls"
@@ -70,10 +71,10 @@ func (l *limiter) worse(now time.Time, hint time.Duration, kind proto.ProviderEr
 		verb = fmt.Sprintf("does not answer, %d calls in a row", l.failures)
 	}
 	if t.told {
-		verb += ", since " + brief(now.Sub(t.since))
+		verb += ", for " + Brief(now.Sub(t.since))
 	}
 	t.told = true
-	l.say("provider %s %s (%s): the next call goes in %s, at %s", l.name, verb, said, brief(rest), moment(t.until, now))
+	l.say("provider %s %s (%s): the next call goes in %s, at %s", l.name, verb, said, Brief(rest), moment(t.until, now))
 }
 
 // hold keeps every call back until then: what a provider says to one call it says
@@ -87,7 +88,7 @@ func (t *trouble) hold(until time.Time) {
 // refused hears of a call that the provider has no room for.
 func (l *limiter) refused(now time.Time, number uint64, hint time.Duration, e *proto.ProviderError) {
 	l.failures = 0
-	l.counted(func(c *Counters) { c.Refused++ })
+	l.waits.counts.Refused++
 	l.window.lower(number, l.sent, l.trouble.level > 0)
 	switch {
 	case hint > l.maxWait:
@@ -102,6 +103,7 @@ func (l *limiter) refused(now time.Time, number uint64, hint time.Duration, e *p
 // failed hears of a call that got no answer. Whose it was tries again as its
 // stage says; here it counts towards leaving the provider alone.
 func (l *limiter) failed(now time.Time, number uint64, hint time.Duration, e *proto.ProviderError) {
+	l.waits.counts.Unanswered++
 	if e.GetKind() == proto.ProviderError_TIMEOUT {
 		l.window.lower(number, l.sent, l.trouble.level > 0)
 	}
@@ -120,7 +122,7 @@ func (l *limiter) failed(now time.Time, number uint64, hint time.Duration, e *pr
 	case l.failures >= failuresToShut:
 		since := ""
 		if l.trouble.level > 0 {
-			since = ", over " + brief(now.Sub(l.trouble.since))
+			since = ", over " + Brief(now.Sub(l.trouble.since))
 		}
 		l.close(time.Time{}, e.GetKind(), fmt.Sprintf("%s; %d calls of provider %s in a row were not answered%s: nothing more is asked of it in this run, run again later",
 			e.GetMessage(), l.failures, l.name, since))
@@ -146,9 +148,8 @@ func (l *limiter) relieved(now time.Time, how string) {
 		return
 	}
 	took := now.Sub(t.since)
-	l.counted(func(c *Counters) { c.Waited += took })
 	if t.told {
-		l.say("provider %s %s after %s", l.name, how, brief(took))
+		l.say("provider %s %s after %s", l.name, how, Brief(took))
 	}
 	l.trouble = trouble{}
 }
@@ -158,7 +159,7 @@ func (l *limiter) relieved(now time.Time, how string) {
 func (l *limiter) tooLong(now time.Time, hint time.Duration, e *proto.ProviderError) {
 	until := now.Add(hint)
 	l.close(until, e.GetKind(), fmt.Sprintf("%s; provider %s asks to be left alone for %s, and no longer than %s is waited (`max_wait` of its limits): nothing more is asked of it before %s, run again then",
-		e.GetMessage(), l.name, brief(hint), brief(l.maxWait), moment(until, now)))
+		e.GetMessage(), l.name, Brief(hint), Brief(l.maxWait), moment(until, now)))
 }
 
 // close ends the provider's calls, for the run or until a moment.
@@ -179,12 +180,18 @@ func transport(kind proto.ProviderError_Kind) bool {
 	return kind == proto.ProviderError_TIMEOUT || kind == proto.ProviderError_UNAVAILABLE
 }
 
-// brief is a duration without what nobody reads: 250ms, 7s, 24h0m0s.
-func brief(d time.Duration) string {
+// Brief is a duration without what nobody reads: 250ms, 7s, 1m5s, 24h.
+func Brief(d time.Duration) string {
 	if d < 10*time.Second {
 		return d.Round(100 * time.Millisecond).String()
 	}
-	return d.Round(time.Second).String()
+	text := d.Round(time.Second).String()
+	for _, none := range []string{"m0s", "h0m"} {
+		if whole, ok := strings.CutSuffix(text, none); ok {
+			text = whole + none[:1]
+		}
+	}
+	return text
 }
 
 // moment is a time of day, with its date where it is not today.

@@ -366,6 +366,13 @@ func (d *director) until(what string, holds func() bool) {
 	}
 }
 
+// over wakes who waits: a run has ended, with or without a visit.
+func (d *director) over() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.announce()
+}
+
 func (d *director) wait(holds func() bool) bool {
 	limit := time.NewTimer(time.Minute)
 	defer limit.Stop()

@@ -43,7 +43,7 @@ func (a answers) Get(ctx context.Context, key dag.Digest) ([]byte, dag.Completio
 func (a answers) Keep(keys []dag.Digest, kept *completion.Kept) dag.Completion {
 	c, err := a.keep(keys, kept)
 	if err != nil {
-		a.engine.Report.Warn(fmt.Sprintf("a paid answer could not be kept: %v", err))
+		a.engine.unkept.Do(func() { a.engine.Report.Warn(fmt.Sprintf("a paid answer could not be kept: %v", err)) })
 		return dag.Completion{}
 	}
 	return c
@@ -82,7 +82,10 @@ func (a answers) keep(keys []dag.Digest, kept *completion.Kept) (dag.Completion,
 		}
 	}
 	c.Keys = keys
-	return c, nil
+	if len(keys) == 0 {
+		return c, nil
+	}
+	return c, store.Write() // a run that is killed now has paid for it, and must not again
 }
 
 // Refused tells what a server said of a schema that it cannot use.

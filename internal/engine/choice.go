@@ -31,7 +31,7 @@ func (c Choice) words() []string {
 		values []string
 	}{{"--only", c.Only}, {"--rerun", c.Rerun}, {"--resample", c.Resample}, {"--retry", c.Retry}} {
 		for _, v := range list.values {
-			words = append(words, list.flag+" "+v)
+			words = append(words, dag.Command(list.flag, v))
 		}
 	}
 	if c.Limit > 0 {
@@ -152,7 +152,7 @@ func (c *choice) add(g *dag.Graph, flag, value string, model, replaying bool) er
 			continue
 		}
 		if model && s.Provider == nil {
-			none = wrong(rule.flag, "penstock run --rerun "+value, "stage %s asks no model", s.Name)
+			none = wrong(rule.flag, dag.Command("penstock", "run", "--rerun", value), "stage %s asks no model", s.Name)
 			continue
 		}
 		found++

@@ -37,8 +37,9 @@ func (e *engine) openCompletions(planning bool) (*completion.Service, error) {
 	}
 	o := completion.Options{
 		Live: e.Live, Budget: e.Graph.Pipeline.Budget, Now: e.Now, Cache: answers{e}, Refusals: answers{e}, Given: host.Answered, Earlier: host.Given, Log: e.completionLog, Billed: e.bills.billed,
-		// The time that is spent waiting for a provider is not the visit's.
-		Queued:    host.Queued,
+		// The time that is spent waiting for a provider is not the visit's, and its place
+		// in the run is not either.
+		Queued: e.slots.queued, Room: e.slots,
 		Providers: map[string]completion.ProviderInfo{}, Withhold: e.Graph.Providers,
 	}
 	for _, p := range e.Graph.Providers {
@@ -89,6 +90,7 @@ func (e *engine) complete(ctx context.Context, s *dag.Stage, request *proto.Comp
 	var caller completion.Caller
 	if !e.replaying() {
 		caller = e.callers.of(s.Provider)
+		defer e.slots.asks(ctx)()
 	}
 	return e.traced(ctx, s.Provider, request, caller, func(caller completion.Caller) *proto.CompletionReply {
 		return e.completions.Complete(withStage(ctx, s), s.Provider, caller, request)

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/penstock-run/penstock/dag"
@@ -86,6 +87,7 @@ type engine struct {
 	host        *host.Host
 	gate        *gate.Gate
 	completions *completion.Service
+	unkept      sync.Once     // a paid answer could not be kept, which is told
 	pages       gate.Pages    // nil: no check reads any
 	web         *fetch.Client // nil: no page is read from the web
 	callers     callers
@@ -102,8 +104,10 @@ type engine struct {
 	visits   map[uint64]*visit
 	inflight map[dag.Digest]*visit
 	lastID   uint64
-	scratch  []byte                 // for one output at a time
-	running  int                    // visits submitted and not answered
+	scratch  []byte // for one output at a time
+	running  int    // visits submitted and not answered
+	slots    *slots
+	waits    waits
 	waiting  map[*visit]*time.Timer // visits that wait for their next attempt
 
 	buckets     map[string]*bucket
@@ -119,8 +123,10 @@ type engine struct {
 	tally   Tally
 	stop    stopping
 	lastOut time.Time
-	flushed time.Time
-	failure error // what ended the loop early
+
+	waitsTold []staging.Waiting // what the run waits for, as it was told last
+	flushed   time.Time
+	failure   error // what ended the loop early
 
 	planning *Planned // not nil: a plan, which visits nothing
 }
@@ -144,7 +150,7 @@ type stopping struct {
 // error is what ended the run before its items did.
 func Run(ctx context.Context, o Options) (*Summary, error) {
 	if o.Frozen {
-		if err := checkFrozen(ctx, o); err != nil {
+		if err := CheckFrozen(ctx, o); err != nil {
 			return nil, err
 		}
 	}
@@ -214,6 +220,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 		aging: ages(o.Graph), visits: map[uint64]*visit{}, inflight: map[dag.Digest]*visit{}, waiting: map[*visit]*time.Timer{},
 		buckets: map[string]*bucket{}, events: make(chan any, 256), closed: make(chan struct{}), hostCtx: ctx,
 		items: lookahead{most: max(1024, 4*o.Jobs)}, planning: planned,
+		slots: newSlots(o.Jobs, len(o.Graph.Providers)), waits: waits{retries: make([]waitBook, len(o.Graph.Stages))},
 	}
 	planning := planned != nil
 	if o.Rehearsal != nil {
@@ -242,7 +249,7 @@ func open(ctx context.Context, o Options, planned *Planned) (_ *engine, err erro
 		return nil, err
 	}
 	e.host = host.New(host.Options{
-		Dir: o.Dir, RunID: e.runID, Self: o.Self, Bundled: o.Bundled, Lock: o.Graph.Lock, Memo: o.Memo, Version: o.Version, Log: e.pluginLog, Said: e.pluginSaid,
+		Dir: o.Dir, RunID: e.runID, Self: o.Self, Bundled: o.Bundled, Lock: o.Graph.Lock, Memo: o.Memo, Version: o.Version, Offline: o.Rehearsal != nil, Log: e.pluginLog, Said: e.pluginSaid,
 		Complete: e.complete, Deliver: func(results []host.Result) { e.send(results) },
 	})
 	if err := e.checkLock(); err != nil {
@@ -312,6 +319,7 @@ func (e *engine) loop(ctx context.Context) error {
 		case ev := <-e.events:
 			e.handle(ev)
 			e.handleWaiting()
+		case <-e.slots.freed:
 		case <-ticker.C:
 			e.progress()
 		case <-interrupt:
@@ -377,6 +385,7 @@ func (e *engine) handle(ev any) {
 	case retryNow:
 		if e.waiting[ev.visit] != nil {
 			delete(e.waiting, ev.visit)
+			e.book(ev.visit).end(time.Now())
 			e.enqueue(ev.visit)
 		}
 	default:
@@ -421,7 +430,8 @@ func (e *engine) flush(now bool) error {
 func (e *engine) progress() {
 	if now := time.Now(); now.Sub(e.lastOut) >= flushEvery {
 		e.lastOut = now
-		e.Report.Progress(e.tally, e.running)
+		e.tellWaits(now)
+		e.Report.Progress(e.tally, e.running, e.waitsTold)
 		e.countTrace()
 	}
 }

@@ -82,6 +82,7 @@ func (e *engine) finish(ctx context.Context, runErr error) (*Summary, error) {
 	err := errors.Join(runErr, e.stop.cause, e.flush(true))
 	counted := e.completions.Counters()
 	e.tally.Pages, e.tally.PagesReplayed = counted.PagesRead, counted.PagesReplayed
+	e.tally.Waits = e.waited()
 	s := &Summary{RunID: e.runID, Tally: e.tally, Problems: e.tally.inOrder(), More: e.tally.dropped, Dry: e.Dry, Tripped: e.tripped()}
 	conservation := e.tally.check()
 	switch {
@@ -120,6 +121,7 @@ func (e *engine) runCounts(of completion.Counters) *staging.RunCounts {
 		TakenIn: t.TakenIn, Spawned: t.Spawned, Settled: t.Settled, Duplicates: t.Duplicates, Visits: t.Visits, Reused: t.Reused,
 		Calls: t.Calls, Infrastructure: t.Infrastructure, Pages: t.Pages, PagesReplayed: t.PagesReplayed,
 		LeftOut: t.LeftOut.Only + t.LeftOut.Limit,
+		Waits:   t.Waits,
 		Asked:   of.Calls, Input: of.Usage.Input, Cached: of.Usage.CachedInput, Output: of.Usage.Output,
 	}
 	c.USD = e.cost(of)

@@ -12,12 +12,13 @@ import (
 // frozenNamed bounds how many visits an error names.
 const frozenNamed = 50
 
-// checkFrozen refuses a run that would make a visit. It looks as a plan does, so
-// nothing is started, and nothing is written.
+// CheckFrozen refuses a run that would make a visit, with a dag.KindDiffers that names
+// the first visits and why. It looks as a plan does, so nothing is started, and nothing
+// is written.
 //
 // What is answered meanwhile from under it, by a collection or an edit, is found
 // by the run itself: it ends at the first visit that it would have to make.
-func checkFrozen(ctx context.Context, o Options) error {
+func CheckFrozen(ctx context.Context, o Options) error {
 	o.Report = silent{} // the run says the same again
 	p, err := plan(ctx, o, looking{whole: true, frozen: true})
 	if err != nil {

@@ -246,6 +246,8 @@ func (e *engine) waitForOthers(ctx context.Context) (bool, error) {
 	if run, pid, alive := e.store.Holder(others[0].key); alive {
 		e.Report.Warn(fmt.Sprintf("waiting for what run %s (pid %d) has begun: %d of the items", run, pid, len(others)))
 	}
+	e.waits.others.begin(time.Now())
+	defer func() { e.waits.others.end(time.Now()) }()
 	for {
 		if err := e.store.Refresh(); err != nil {
 			return false, err

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"time"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/gate"
@@ -224,6 +225,7 @@ func (e *engine) parkWaiting() {
 	for v, timer := range e.waiting {
 		timer.Stop()
 		delete(e.waiting, v)
+		e.book(v).end(time.Now())
 		e.abandon(v, reason)
 	}
 	for _, q := range e.work {

@@ -65,8 +65,14 @@ func (e *engine) commit() {
 	}
 	e.committing = true
 	go func() {
-		// What is committed stands, whatever is cancelled meanwhile.
-		verdicts, err := e.gate.Commit(context.WithoutCancel(e.hostCtx), evaluations)
+		// The visits behind a record are on disk before it is: where there is no room
+		// for them, nothing is committed that the next run would pay for again.
+		err := e.store.Write()
+		var verdicts []gate.Verdict
+		if err == nil {
+			// What is committed stands, whatever is cancelled meanwhile.
+			verdicts, err = e.gate.Commit(context.WithoutCancel(e.hostCtx), evaluations)
+		}
 		e.send(committed{batch, verdicts, err})
 	}()
 }

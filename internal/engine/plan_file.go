@@ -45,24 +45,33 @@ type PlanBasis struct {
 type PlanFlags struct {
 	Force  bool   `json:"force,omitzero"`
 	Live   bool   `json:"live,omitzero"`
+	Record string `json:"record,omitempty"` // the cassette that the run is to write
 	Choice string `json:"choice,omitempty"` // as it stands on the command line
 }
 
 func (f PlanFlags) String() string {
-	var words []string
-	if f.Force {
-		words = append(words, "-B")
-	}
-	if f.Live {
-		words = append(words, "--live")
-	}
-	if f.Choice != "" {
-		words = append(words, f.Choice)
-	}
-	if len(words) == 0 {
+	if f == (PlanFlags{}) {
 		return "none"
 	}
-	return strings.Join(words, " ")
+	return strings.TrimPrefix(f.Words(), " ")
+}
+
+// Words follow a command: each flag with a space before it.
+func (f PlanFlags) Words() string {
+	words := ""
+	if f.Force {
+		words += " -B"
+	}
+	if f.Live {
+		words += " --live"
+	}
+	if f.Record != "" {
+		words += " " + dag.Command("--record", f.Record)
+	}
+	if f.Choice != "" {
+		words += " " + f.Choice
+	}
+	return words
 }
 
 // MakePlanFile plans, with every visit of every item, for a run that is held to it.
@@ -95,7 +104,7 @@ func (e *engine) basis() (PlanBasis, error) {
 	b := PlanBasis{
 		Graph: e.Graph.Digest(), Trails: e.graphKey, Corpus: e.gate.Corpus(), Breakers: e.tripped(),
 		Recipes: map[string]map[string]dag.Digest{}, Files: map[string]dag.Digest{},
-		Flags: PlanFlags{Force: e.Force, Live: e.Live, Choice: strings.Join(e.Choice.words(), " ")},
+		Flags: PlanFlags{Force: e.Force, Live: e.Live, Record: e.Record, Choice: strings.Join(e.Choice.words(), " ")},
 	}
 	for i, s := range e.Graph.Stages {
 		parts := map[string]dag.Digest{}

@@ -111,7 +111,7 @@ func (e *engine) planStart(it *item, bucket string) (over bool) {
 		}
 		p.block(it, first, 1, why)
 	case p.tripped && e.gate.Tripped(bucket):
-		p.block(it, first, 1, "the breaker of "+bucket+" is open; `penstock breaker reset "+bucket+"` closes it")
+		p.block(it, first, 1, "the breaker of "+bucket+" is open; `"+dag.Command("penstock", "breaker", "reset", bucket)+"` closes it")
 		it.end = dag.NotStarted
 		e.items.open--
 		return true

@@ -13,8 +13,8 @@ import (
 
 // Rehearsal makes a run one under test: it is the run that it would be, but for
 // where it writes, where its items come from and who answers for some stages.
-// It never calls a provider and never reads the web: what is not recorded is
-// missed.
+// It never calls a provider and never reads the web, and no plugin of it has a
+// network: what is not recorded is missed.
 type Rehearsal struct {
 	Workspace string  // staging and the corpus lie there, and not beside the pipeline
 	Records   Records // the items, in the place of the sources'

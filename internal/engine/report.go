@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/staging"
 )
 
 // Report hears what a run does, one call at a time.
@@ -12,8 +13,8 @@ type Report interface {
 	Started(runID string)
 	// Item comes for each item that ended in this run, in no particular order.
 	Item(ItemEnd)
-	// Progress comes at most ten times a second.
-	Progress(t Tally, running int)
+	// Progress comes at most ten times a second; waits are the long ones, while they last.
+	Progress(t Tally, running int, waits []staging.Waiting)
 	// Warn is for people: one line.
 	Warn(line string)
 }
@@ -45,10 +46,10 @@ func (r *inTurn) Item(end ItemEnd) {
 	r.to.Item(end)
 }
 
-func (r *inTurn) Progress(t Tally, running int) {
+func (r *inTurn) Progress(t Tally, running int, waits []staging.Waiting) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.to.Progress(t, running)
+	r.to.Progress(t, running, waits)
 }
 
 func (r *inTurn) Warn(line string) {
@@ -59,10 +60,10 @@ func (r *inTurn) Warn(line string) {
 
 type silent struct{}
 
-func (silent) Started(string)      {}
-func (silent) Item(ItemEnd)        {}
-func (silent) Progress(Tally, int) {}
-func (silent) Warn(string)         {}
+func (silent) Started(string)                         {}
+func (silent) Item(ItemEnd)                           {}
+func (silent) Progress(Tally, int, []staging.Waiting) {}
+func (silent) Warn(string)                            {}
 
 // Summary is what a run came to.
 type Summary struct {

@@ -19,6 +19,7 @@ func (e *engine) visited(r *host.Result) {
 	}
 	delete(e.visits, v.id)
 	e.running--
+	e.slots.end(r.Visit)
 	e.work[v.stage.Index].running--
 	if r.Err != nil {
 		v.trace.Failed(r.Err.Code)

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/completion"
 	"github.com/penstock-run/penstock/internal/host"
 )
 
@@ -20,6 +22,11 @@ func (e *engine) failed(v *visit, r *host.Result) {
 		return
 	case r.Crashed:
 		e.guilty(v, r)
+		return
+	}
+	if most := longestAsked(v.stage); r.RetryAfter > most {
+		r.Err.Err = fmt.Errorf("%w; it asks to be tried again in %s, and no longer than %s is waited (`max_backoff` of the stage's retry): run again then", r.Err.Err, completion.Brief(r.RetryAfter), completion.Brief(most))
+		e.abandon(v, r.Err)
 		return
 	}
 	if !retriable(r.Err.Code) || v.attempts >= max(1, v.stage.Retry.Attempts) || e.stop.visits || e.withoutProvider(v.stage.Provider) {
@@ -93,22 +100,41 @@ func stageError(s *dag.Stage, err error) error {
 }
 
 func (e *engine) later(v *visit, wait time.Duration) {
+	e.book(v).begin(time.Now())
 	e.waiting[v] = time.AfterFunc(wait, func() { e.send(retryNow{v}) })
 }
 
 // backoff is full jitter over a doubling bound, never less than what the
 // server asked for.
 func backoff(r dag.Retry, attempt int, asked time.Duration) time.Duration {
-	base, most := r.Backoff, r.MaxBackoff
-	if base <= 0 {
-		base = time.Second
+	base, most := time.Second, 30*time.Second
+	if r.Backoff != nil {
+		base = *r.Backoff
 	}
-	if most <= 0 {
-		most = 30 * time.Second
+	if r.MaxBackoff != nil {
+		most = *r.MaxBackoff
 	}
-	bound := min(most, base<<min(attempt-1, 20))
-	if bound <= 0 {
-		bound = most
+	bound := min(base, most)
+	for range attempt - 1 {
+		if bound > most/2 {
+			bound = most
+			break
+		}
+		bound *= 2
 	}
 	return max(asked, time.Duration(rand.Int64N(int64(bound)+1)))
+}
+
+// longestAsked is the longest wait that a stage's plugin may ask for: no run waits for
+// tomorrow because a program says so. What the stage's provider may ask for, its plugin
+// may pass on.
+func longestAsked(s *dag.Stage) time.Duration {
+	most := time.Minute
+	if s.Retry.MaxBackoff != nil {
+		most = max(most, *s.Retry.MaxBackoff)
+	}
+	if p := s.Provider; p != nil && p.Limits.MaxWait != nil {
+		most = max(most, *p.Limits.MaxWait)
+	}
+	return most
 }

@@ -40,7 +40,7 @@ func (l *listener) Item(i ItemEnd) {
 	}
 }
 
-func (l *listener) Progress(Tally, int) {}
+func (l *listener) Progress(Tally, int, []staging.Waiting) {}
 
 func (l *listener) Warn(line string) {
 	l.mu.Lock()
@@ -294,7 +294,7 @@ func (w *workspace) start(f flags) *process {
 	if err := p.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	go func() { p.failed = p.Wait(); close(p.done) }()
+	go func() { p.failed = p.Wait(); close(p.done); w.over() }()
 	w.t.Cleanup(func() { _ = p.Process.Kill(); <-p.done })
 	return p
 }

@@ -33,8 +33,8 @@ func (e *engine) pluginSaid(said host.Said) {
 func (e *engine) withoutSecrets(text string) string {
 	for _, p := range e.Graph.Providers {
 		for path, secret := range p.Secrets {
-			if secret != "" {
-				text = strings.ReplaceAll(text, secret, "("+path+" of provider "+p.Name+")")
+			for _, form := range dag.SecretForms(map[string]string{path: secret}) {
+				text = strings.ReplaceAll(text, form, "("+path+" of provider "+p.Name+")")
 			}
 		}
 	}

@@ -24,6 +24,8 @@ type Tally struct {
 	PagesReplayed  int             `json:"pages_replayed,omitzero"` // answered from a cassette
 	Kept           int             `json:"kept,omitzero"`           // not accepted now, and in the corpus by an earlier accept
 	LeftOut        LeftOut         `json:"left_out,omitzero"`       // records, none of which counts above
+	// Waits tell where the time went; nil: nothing was waited for as long as a second, refused or tried again.
+	Waits *staging.RunWaits `json:"waits,omitzero"`
 
 	problems []Problem
 	dropped  int // problems beyond those kept

@@ -192,8 +192,10 @@ func (e *engine) dispatch() {
 	for i := len(e.work) - 1; i >= 0; i-- {
 		q := e.work[i]
 		n := 0
-		for n < len(q.visits) && e.running < e.Jobs && (q.stage.Concurrency == 0 || q.running < q.stage.Concurrency) {
-			if v := q.visits[n]; !e.turnedAway(v) {
+		for n < len(q.visits) && (q.stage.Concurrency == 0 || q.running < q.stage.Concurrency) && e.slots.take(q.stage.Provider) {
+			if v := q.visits[n]; e.turnedAway(v) {
+				e.slots.Give()
+			} else {
 				e.submit(v)
 			}
 			n++
@@ -233,6 +235,7 @@ func (e *engine) submit(v *visit) {
 	v.id = e.lastID // a new one each time: a plugin may not have noticed yet that the last attempt was given up
 	e.visits[v.id] = v
 	e.running++
+	e.slots.begin(v.id, v.stage.Provider)
 	e.work[v.stage.Index].running++
 	e.traceVisit(v)
 	e.host.Submit(host.Task{

@@ -93,7 +93,14 @@ func (p *process) configure(stage *dag.Stage, h *stageHandle) {
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, p.host.opts.StartTimeout)
 	defer cancel()
-	reply, err := proto.NewStageClient(p.conn).Configure(ctx, request)
+	var err error
+	if !stage.Unkeyed.IsNull() {
+		request.Config, err = dag.WholeConfig(stage.Config, stage.Unkeyed, nil)
+	}
+	var reply *proto.ConfigureReply
+	if err == nil {
+		reply, err = proto.NewStageClient(p.conn).Configure(ctx, request)
+	}
 	failure := p.configured("configure stage", stage.Name, reply, err)
 
 	s := p.slot

@@ -31,20 +31,21 @@ func seccomp() bool {
 // A hostile plugin finds every door shut, and its own room open.
 func TestConfinement(t *testing.T) {
 	const denied, notPermitted, done = "permission denied", "operation not permitted", "done"
-	for _, network := range []bool{false, true} {
-		t.Run(fmt.Sprintf("network %v", network), func(t *testing.T) {
+	for _, tt := range []struct{ asks, offline bool }{{false, false}, {true, false}, {true, true}} {
+		network := tt.asks && !tt.offline
+		t.Run(fmt.Sprintf("network %v offline %v", tt.asks, tt.offline), func(t *testing.T) {
 			server, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer server.Close()
-			r := newRig(t, nil)
+			r := newRig(t, func(o *host.Options) { o.Offline = tt.offline })
 			file := filepath.Join(r.dir, "data")
 			if err := os.WriteFile(file, []byte("kept"), 0o666); err != nil {
 				t.Fatal(err)
 			}
 			stage := vice(t, "hostile")
-			stage.Plugin.Network = network
+			stage.Plugin.Network = tt.asks
 			inherited, err := unix.Open(file, unix.O_WRONLY, 0) // without O_CLOEXEC, as a shell's redirection
 			if err != nil {
 				t.Fatal(err)

@@ -37,7 +37,7 @@ func configFields(in []*proto.ConfigField) []dag.ConfigField {
 	var out []dag.ConfigField
 	for _, f := range in {
 		field := dag.ConfigField{
-			Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content,
+			Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content, Unkeyed: f.Unkeyed,
 		}
 		if f.IsBlock {
 			field.Block = append([]dag.ConfigField{}, configFields(f.Block)...)

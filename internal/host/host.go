@@ -23,6 +23,8 @@ type Options struct {
 	// Self is the command that serves a bundled plugin when its name is added:
 	// this binary, "plugin", "serve".
 	Self []string
+	// Offline gives no process the network, whatever its plugin block says.
+	Offline bool
 	// Bundled describes a bundled plugin by name, without a start.
 	Bundled func(name string) (*dag.PluginInfo, bool)
 	// Lock refuses to start what is not what it locks; nil: nothing is locked.

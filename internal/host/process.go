@@ -71,8 +71,10 @@ func (h *Host) launch(s *slot) (*process, *dag.Error) {
 		SkipHostEnv:      true,
 		UnixSocketConfig: &plugin.UnixSocketConfig{TempDir: folder.path},
 		Logger:           hclog.NewNullLogger(),
-		GRPCDialOptions: []grpc.DialOption{grpc.WithDefaultCallOptions(
-			grpc.MaxCallRecvMsgSize(proto.MaxMessage), grpc.MaxCallSendMsgSize(proto.MaxMessage))},
+		GRPCDialOptions: []grpc.DialOption{
+			grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(proto.MaxMessage), grpc.MaxCallSendMsgSize(proto.MaxMessage)),
+			grpc.WithStaticStreamWindowSize(proto.StreamWindow), grpc.WithStaticConnWindowSize(proto.ConnWindow),
+		},
 		RunnerFunc: func(_ hclog.Logger, cmd *exec.Cmd, scratch string) (runner.Runner, error) {
 			r.env, r.scratch = cmd.Env, scratch
 			return r, nil

@@ -2,8 +2,8 @@ package host
 
 import (
 	"context"
-
-	"github.com/go-json-experiment/json"
+	"fmt"
+	"slices"
 
 	"github.com/penstock-run/penstock/dag"
 	"github.com/penstock-run/penstock/plugins/proto"
@@ -18,10 +18,11 @@ type Caller struct {
 
 // providerHandle is a provider block in one process.
 type providerHandle struct {
-	done chan struct{}
-	id   uint32
-	peer dag.Peer
-	err  *dag.Error
+	done  chan struct{}
+	id    uint32
+	peer  dag.Peer
+	model *proto.Model // nil: nothing is known
+	err   *dag.Error
 }
 
 // Provider gives a caller for a provider block: its plugin is started and the
@@ -43,9 +44,13 @@ func (h *Host) Provider(ctx context.Context, provider *dag.Provider) (*Caller, e
 // error; an error is the plugin's own failure, its process started anew by the
 // next call.
 func (c *Caller) Complete(ctx context.Context, request *proto.CompletionRequest) (*proto.CompletionReply, error) {
-	p, handle, failure := c.configured(ctx)
+	p, h, failure := c.configured(ctx)
 	if failure != nil {
 		return nil, failure
+	}
+	if lacking := lacks(h.model, request); lacking != "" {
+		return &proto.CompletionReply{Error: &proto.ProviderError{Kind: proto.ProviderError_INVALID_REQUEST,
+			Message: fmt.Sprintf("the model %q of provider %q takes no %s, as its plugin says; ask without, or name another model", c.provider.Model, c.provider.Name, lacking)}}, nil
 	}
 	p.slot.load.Add(1)
 	defer p.slot.load.Add(-1)
@@ -54,7 +59,7 @@ func (c *Caller) Complete(ctx context.Context, request *proto.CompletionRequest)
 	defer context.AfterFunc(p.ctx, func() { cancel(context.Cause(p.ctx)) })()
 	reply, err := proto.NewProviderClient(p.conn).Complete(ctx, &proto.CompletionRequest{
 		System: request.System, Messages: request.Messages, Schema: request.Schema,
-		Sampling: request.Sampling, Sample: request.Sample, Handle: handle,
+		Sampling: request.Sampling, Sample: request.Sample, Handle: h.id,
 	})
 	if err != nil {
 		return nil, p.callError("complete by provider", c.provider.Name, err)
@@ -65,22 +70,39 @@ func (c *Caller) Complete(ctx context.Context, request *proto.CompletionRequest)
 // Peer is whom the block calls, as its plugin says once it is configured; the
 // zero Peer where it does not say.
 func (c *Caller) Peer(ctx context.Context) dag.Peer {
-	p, _, failure := c.configured(ctx)
+	_, h, failure := c.configured(ctx)
 	if failure != nil {
 		return dag.Peer{}
 	}
-	p.providerMu.Lock()
-	defer p.providerMu.Unlock()
-	if h := p.providers[c.provider]; h != nil {
-		return h.peer
-	}
-	return dag.Peer{}
+	return h.peer
 }
 
-func (c *Caller) configured(ctx context.Context) (*process, uint32, *dag.Error) {
+// lacks is what a request asks of a model that does not take it. The plugins that
+// Penstock knows without a start have said so when the pipeline was read.
+func lacks(model *proto.Model, r *proto.CompletionRequest) string {
+	if !model.GetKnown() {
+		return ""
+	}
+	s := r.GetSampling()
+	for _, asked := range []struct {
+		name string
+		is   bool
+	}{
+		{"schema", len(r.Schema) > 0}, {"seed", s != nil && s.Seed != nil}, {"temperature", s != nil && s.Temperature != nil},
+		{"top_p", s != nil && s.TopP != nil}, {"stop", len(s.GetStop()) > 0},
+	} {
+		if asked.is && !slices.Contains(model.Takes, asked.name) {
+			return asked.name
+		}
+	}
+	return ""
+}
+
+// configured gives a process in which the provider is configured.
+func (c *Caller) configured(ctx context.Context) (*process, *providerHandle, *dag.Error) {
 	p, failure := c.pool.least().running(ctx)
 	if failure != nil {
-		return nil, 0, failure
+		return nil, nil, failure
 	}
 	p.providerMu.Lock()
 	h := p.providers[c.provider]
@@ -92,16 +114,16 @@ func (c *Caller) configured(ctx context.Context) (*process, uint32, *dag.Error) 
 	p.providerMu.Unlock()
 	select {
 	case <-h.done:
-		return p, h.id, h.err
+		return p, h, h.err
 	case <-ctx.Done():
-		return nil, 0, &dag.Error{Op: "configure provider", Subject: c.provider.Name, Kind: dag.KindInterrupted, Err: context.Cause(ctx)}
+		return nil, nil, &dag.Error{Op: "configure provider", Subject: c.provider.Name, Kind: dag.KindInterrupted, Err: context.Cause(ctx)}
 	}
 }
 
 func (p *process) configureProvider(provider *dag.Provider, h *providerHandle) {
 	defer close(h.done)
 	p.host.secrets.tell(provider.Secrets)
-	config, err := withSecrets(provider.Config.Bytes, provider.Secrets)
+	config, err := dag.WholeConfig(provider.Config, provider.Unkeyed, provider.Secrets)
 	if err != nil {
 		h.err = &dag.Error{Op: "configure provider", Subject: provider.Name, Kind: dag.KindBug, Err: err}
 		return
@@ -112,7 +134,7 @@ func (p *process) configureProvider(provider *dag.Provider, h *providerHandle) {
 		Provider: provider.Name, Model: provider.Model, Config: config, RunId: p.host.opts.RunID,
 	})
 	if h.err = p.configured("configure provider", provider.Name, reply, err); h.err == nil {
-		h.id = reply.Handle
+		h.id, h.model = reply.Handle, reply.Model
 		h.peer = dag.Peer{System: reply.GetPeer().GetSystem(), Address: reply.GetPeer().GetAddress(), Port: reply.GetPeer().GetPort()}
 		return
 	}
@@ -121,31 +143,4 @@ func (p *process) configureProvider(provider *dag.Provider, h *providerHandle) {
 		delete(p.providers, provider) // whoever comes next may have more luck
 		p.providerMu.Unlock()
 	}
-}
-
-// withSecrets puts the sensitive values back into a configuration, on their way
-// to the only process that may see them.
-func withSecrets(config []byte, secrets map[string]string) ([]byte, error) {
-	members := map[string]any{}
-	if len(config) > 0 {
-		if err := json.Unmarshal(config, &members); err != nil {
-			return nil, err
-		}
-	}
-	for path, secret := range secrets {
-		put(members, path, secret)
-	}
-	return json.Marshal(members, json.Deterministic(true))
-}
-
-// put sets a member by its path. Objects along it are there, since they stay
-// when what is secret is taken out of them; a point elsewhere belongs to a name.
-func put(object map[string]any, path, secret string) {
-	for i := range path {
-		if inner, ok := object[path[:i]].(map[string]any); ok && path[i] == '.' {
-			put(inner, path[i+1:], secret)
-			return
-		}
-	}
-	object[path] = secret
 }

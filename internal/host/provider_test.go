@@ -44,6 +44,57 @@ func TestProvider(t *testing.T) {
 	}
 }
 
+// What a plugin's model does not take is refused before it is asked; of a model that
+// it does not know nothing is.
+func TestProviderWhoseModelTakesLess(t *testing.T) {
+	r := newRig(t, nil)
+	number, whole := 0.5, int64(1)
+	for model, want := range map[string]string{
+		"plain": `schema: the model "plain" of provider "writer" takes no schema, as its plugin says; ask without, or name another model
+seed: the model "plain" of provider "writer" takes no seed, as its plugin says; ask without, or name another model
+stop: the model "plain" of provider "writer" takes no stop, as its plugin says; ask without, or name another model
+temperature: the model "plain" of provider "writer" takes no temperature, as its plugin says; ask without, or name another model
+top_p: plain knows k
+`,
+		"other": `schema: other knows k
+seed: other knows k
+stop: other knows k
+temperature: other knows k
+top_p: other knows k
+`,
+	} {
+		provider := chatProvider("chat", `{}`, map[string]string{"api_key": "k"})
+		provider.Model = model
+		caller, err := r.Provider(t.Context(), provider)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		for _, c := range []struct {
+			name    string
+			request *proto.CompletionRequest
+		}{
+			{"schema", &proto.CompletionRequest{Schema: []byte(`{}`)}},
+			{"seed", &proto.CompletionRequest{Sampling: &proto.Sampling{Seed: &whole}}},
+			{"stop", &proto.CompletionRequest{Sampling: &proto.Sampling{Stop: []string{"."}}}},
+			{"temperature", &proto.CompletionRequest{Sampling: &proto.Sampling{Temperature: &number}}},
+			{"top_p", &proto.CompletionRequest{Sampling: &proto.Sampling{TopP: &number, MaxTokens: &whole}}},
+		} {
+			reply, err := caller.Complete(t.Context(), c.request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e := reply.Error; e != nil && e.Kind != proto.ProviderError_INVALID_REQUEST {
+				t.Errorf("%s: got %v", c.name, e)
+			}
+			got += c.name + ": " + reply.Text + reply.GetError().GetMessage() + "\n"
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}
+
 // A provider that dies is started anew by the next call.
 func TestProviderDies(t *testing.T) {
 	r := newRig(t, nil)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/penstock-run/penstock/dag"
 )
 
 // secrets are the sensitive values that processes were told. What a process says
@@ -21,7 +23,7 @@ func (s *secrets) tell(values map[string]string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	before := len(s.known)
-	for _, value := range values {
+	for _, value := range dag.SecretForms(values) {
 		for line := range strings.Lines(value) {
 			if line = strings.TrimSpace(line); line != "" && !slices.Contains(s.known, line) {
 				s.known = append(s.known, line)

@@ -56,7 +56,7 @@ func (r *run) Start(context.Context) error {
 	if r.shut {
 		return errClosed
 	}
-	network := r.slot.provider || r.slot.plugin.Network
+	network := !r.host.opts.Offline && (r.slot.provider || r.slot.plugin.Network)
 	cmd := confined(r.target, r.scratch, network)
 	cmd.Env = r.environment()
 	if cmd.Dir = r.target.folder; cmd.Dir == "" {

@@ -351,6 +351,9 @@ func serveRaw(answer func(grpc.ServerStream, *proto.Task) error) {
 func serveChat() {
 	sdk.ServeProvider(sdk.Provider{
 		Info: sdk.ProviderInfo{Name: "chat", WireVersion: "1", Config: []sdk.Field{{Name: "api_key", Type: "string", Sensitive: true}}},
+		Model: func(name string, _ []byte) sdk.Model {
+			return sdk.Model{Known: name == "plain", Takes: []string{"top_p"}}
+		},
 		Configure: func(_ context.Context, c sdk.ProviderConfig) (sdk.Completer, error) {
 			var config struct {
 				Key  string `json:"api_key"`

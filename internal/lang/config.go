@@ -20,8 +20,10 @@ import (
 
 // config is a decoded config block.
 type config struct {
-	doc     dag.Doc           // canonical, without secrets and without what is null
+	doc     dag.Doc           // canonical, without secrets, what is unkeyed, and what is null
+	unkeyed dag.Doc           // members that belong to no action; null: there are none
 	secrets map[string]string // by path: "api_key", "headers.authorization"
+	absent  []string          // paths of texts that come from variables that are not set
 }
 
 // decodeConfig decodes the config block of a stage or a provider with the
@@ -53,12 +55,43 @@ func (l *loader) decodeConfig(b *body, info *dag.PluginInfo, secretsAllowed bool
 		return config{}
 	}
 	value = d.takeSecrets(value, info.Config, "", at)
-	canonical, err := expr.Canonical(value)
-	if err != nil {
-		l.error(at, badConfig, fmt.Sprintf("The configuration cannot be held as JSON: %s.", err))
-		return config{}
+	keyed, unkeyed := apart(value, info.Config)
+	c := config{secrets: d.secrets, absent: d.absent}
+	for to, value := range map[*dag.Doc]cty.Value{&c.doc: keyed, &c.unkeyed: unkeyed} {
+		canonical, err := expr.Canonical(value)
+		if err != nil {
+			l.error(at, badConfig, fmt.Sprintf("The configuration cannot be held as JSON: %s.", err))
+			return config{}
+		}
+		*to = dag.NewDoc(canonical)
 	}
-	return config{dag.NewDoc(canonical), d.secrets}
+	if unkeyed.LengthInt() == 0 {
+		c.unkeyed = dag.Doc{}
+	}
+	return c
+}
+
+// apart parts the members of a configuration that belong to actions from those that
+// belong to none. A block with such members stands in both.
+func apart(v cty.Value, fields []dag.ConfigField) (keyed, unkeyed cty.Value) {
+	in, out := map[string]cty.Value{}, map[string]cty.Value{}
+	members := v.AsValueMap()
+	for _, f := range fields {
+		member, ok := members[f.Name]
+		switch {
+		case !ok:
+		case f.Block != nil:
+			var aside cty.Value
+			if in[f.Name], aside = apart(member, f.Block); aside.LengthInt() > 0 {
+				out[f.Name] = aside
+			}
+		case f.Unkeyed:
+			out[f.Name] = member
+		default:
+			in[f.Name] = member
+		}
+	}
+	return cty.ObjectVal(in), cty.ObjectVal(out)
 }
 
 // checkModel refuses what a stage asks of a model that does not take it: the
@@ -96,6 +129,43 @@ func (l *loader) modelTakes(p *dag.Provider, asked dag.Asked, b *body) {
 	}
 }
 
+// checkAnswers shows what the provider has to say of the schema that a stage's
+// answers are asked for with.
+func (l *loader) checkAnswers(s *dag.Stage, b *body) {
+	if s.Provider == nil || s.Schema == nil || !slices.Contains(s.Info.Services, "complete") {
+		return
+	}
+	info := l.plugins[s.Provider.Plugin]
+	if info == nil || info.CheckSchema == nil || s.Provider.Config.IsNull() {
+		return
+	}
+	at := b.block("output").Body.Attributes["schema"].Expr.Range()
+	for _, problem := range info.CheckSchema(s.Provider.Model, s.Provider.Config.Bytes, s.Schema.Source().Bytes) {
+		said := fmt.Sprintf("Provider %q, model %q: %s", s.Provider.Name, s.Provider.Model, problem.Detail)
+		if problem.Warning {
+			l.unheld = append(l.unheld, unheld{at, said})
+		} else {
+			l.error(at, modelCannot, said)
+		}
+	}
+}
+
+// unheld is what a provider says of a schema that its server will not hold answers to.
+type unheld struct {
+	at   hcl.Range
+	said string
+}
+
+// warnOfSchemas says it where a server is asked at all, and nothing worse is to be said.
+func (l *loader) warnOfSchemas() {
+	if l.diags.HasErrors() || !l.calls() && l.graph.Pipeline.Replay != "" {
+		return
+	}
+	for _, u := range l.unheld {
+		l.warn(u.at, schemaNotHeld, u.said)
+	}
+}
+
 // checkConfig notes where a stage's configuration stands, and shows what its
 // plugin has to say of it where it can be asked without a start.
 func (l *loader) checkConfig(s *dag.Stage, b *body) {
@@ -111,10 +181,39 @@ func (l *loader) checkConfig(s *dag.Stage, b *body) {
 	if s.Schema != nil {
 		schema = s.Schema.Source().Bytes
 	}
-	for _, problem := range s.Info.CheckConfig(s.Config.Bytes, schema) {
+	whole, err := dag.WholeConfig(s.Config, s.Unkeyed, nil)
+	if err != nil {
+		l.error(b.at, badConfig, fmt.Sprintf("The configuration cannot be held as JSON: %s.", err))
+		return
+	}
+	l.showProblems(s.Info.CheckConfig(whole, schema), places)
+}
+
+// checkProvider shows what the plugin of a provider block has to say of it where it
+// can be asked without a start. A variable that is not set stands for any text: that
+// it is missing is told elsewhere, where it matters.
+func (l *loader) checkProvider(p *dag.Provider, info *dag.PluginInfo, c config, b *body) {
+	if info.CheckProvider == nil || c.doc.IsNull() {
+		return // what could not be decoded is complained of already
+	}
+	secrets := maps.Clone(c.secrets)
+	for _, path := range c.absent {
+		secrets[path] = "unset"
+	}
+	whole, err := dag.WholeConfig(c.doc, c.unkeyed, secrets)
+	if err != nil {
+		l.error(b.at, badConfig, fmt.Sprintf("The configuration cannot be held as JSON: %s.", err))
+		return
+	}
+	l.showProblems(info.CheckProvider(p.Model, whole), configPlaces(b))
+}
+
+// showProblems shows what a plugin says of a config block, at the places of its values.
+func (l *loader) showProblems(problems []dag.ConfigProblem, places map[string]hcl.Range) {
+	for _, problem := range problems {
 		at := places[""]
-		if len(problem.Path) > 0 {
-			if named, ok := places[problem.Path[0]]; ok {
+		for i := range problem.Path {
+			if named, ok := places[strings.Join(problem.Path[:i+1], ".")]; ok {
 				at = named
 			}
 		}
@@ -127,7 +226,8 @@ func (l *loader) checkConfig(s *dag.Stage, b *body) {
 }
 
 // configPlaces tells where the values of a config block stand, by the name of
-// the attribute or block; the whole block's place has no name.
+// the attribute or block, or by that of the block, a point and that of the attribute;
+// the whole block's place has no name.
 func configPlaces(b *body) map[string]hcl.Range {
 	block := b.block("config")
 	if block == nil {
@@ -139,6 +239,9 @@ func configPlaces(b *body) map[string]hcl.Range {
 	}
 	for _, nested := range block.Body.Blocks {
 		places[nested.Type] = nested.DefRange()
+		for name, attribute := range nested.Body.Attributes {
+			places[nested.Type+"."+name] = attribute.Expr.Range()
+		}
 	}
 	return places
 }
@@ -148,6 +251,7 @@ type configDecoder struct {
 	ctx            *hcl.EvalContext
 	secretsAllowed bool
 	secrets        map[string]string
+	absent         []string
 }
 
 // check finds what hcldec would find with poorer words, or not at all: names
@@ -365,6 +469,9 @@ func (d *configDecoder) takeSecret(v cty.Value, path string, at hcl.Range) (cty.
 	_, absent := marks[missing]
 	switch {
 	case absent || !plain.IsKnown() || plain.IsNull():
+		if plain.Type() == cty.String {
+			d.absent = append(d.absent, path)
+		}
 		return cty.NilVal, false
 	case plain.Type() == cty.String:
 		d.secrets[path] = plain.AsString()

@@ -71,6 +71,14 @@ var described = map[string]*dag.PluginInfo{
 			}
 		},
 	},
+	"builtin/choosy": {Name: "choosy", Kind: "provider", Config: providerConfig,
+		CheckProvider: func(model string, config []byte) []dag.ConfigProblem {
+			return []dag.ConfigProblem{
+				{Path: []string{"base_url"}, Summary: "Not an address", Detail: "Model " + model + " is given " + string(config) + "."},
+				{Summary: "It will be slow", Detail: "Choosy ones are.", Warning: true},
+			}
+		},
+	},
 	"builtin/sampler": {Name: "sampler", Kind: "stage", Services: []string{"complete"},
 		Config: []dag.ConfigField{{Name: "temperature", Type: "number"}, {Name: "seed", Type: "number"}, {Name: "max_tokens", Type: "number"}},
 		Asks:   func([]byte) dag.Asked { return dag.Asked{Of: []string{"seed", "temperature"}, MaxTokens: 9000} },
@@ -78,6 +86,9 @@ var described = map[string]*dag.PluginInfo{
 	"builtin/steady": {Name: "steady", Kind: "provider", Config: providerConfig,
 		Model: func(name string, _ []byte) dag.Model {
 			return dag.Model{Known: name != "new", Takes: []string{"schema", "seed"}, MaxOutputTokens: 8192, ContextTokens: 4096}
+		},
+		CheckSchema: func(name string, _, _ []byte) []dag.ConfigProblem {
+			return []dag.ConfigProblem{{Detail: "it wants something smaller.", Warning: name == "new"}}
 		},
 	},
 	"builtin/openai":    {Name: "openai", Kind: "provider", Config: providerConfig},

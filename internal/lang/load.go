@@ -102,6 +102,7 @@ func Load(opts Options) (*dag.Graph, *Files, hcl.Diagnostics) {
 	}
 	l.files.Read = slices.Sorted(maps.Keys(l.fsys.seen))
 	l.loadUnderTests()
+	l.warnOfSchemas()
 	l.addresses()
 	l.graph.Unsupported = l.unsupported()
 	if l.diags.HasErrors() {
@@ -162,6 +163,7 @@ type loader struct {
 	schemas   map[string]dag.Schema
 	usedCodes map[dag.Code]bool
 	secrets   []missingSecret
+	unheld    []unheld
 	under     []*underTest // tests that set something for the pipeline
 	later     []task
 	covers    []cover

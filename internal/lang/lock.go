@@ -413,6 +413,7 @@ type lockedField struct {
 	Doc       string        `json:"doc,omitempty"`
 	Sensitive bool          `json:"sensitive,omitzero"`
 	Content   bool          `json:"content,omitzero"`
+	Unkeyed   bool          `json:"unkeyed,omitzero"`
 	Block     []lockedField `json:"block,omitzero"` // not nil: a nested block
 }
 
@@ -429,7 +430,7 @@ func dagFields(fields []lockedField) []dag.ConfigField {
 	}
 	out := make([]dag.ConfigField, len(fields))
 	for i, f := range fields {
-		out[i] = dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content, Block: dagFields(f.Block)}
+		out[i] = dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content, Unkeyed: f.Unkeyed, Block: dagFields(f.Block)}
 	}
 	return out
 }
@@ -449,7 +450,7 @@ func lockedFields(fields []dag.ConfigField) []lockedField {
 	}
 	out := make([]lockedField, len(fields))
 	for i, f := range fields {
-		out[i] = lockedField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content, Block: lockedFields(f.Block)}
+		out[i] = lockedField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content, Unkeyed: f.Unkeyed, Block: lockedFields(f.Block)}
 	}
 	return out
 }

@@ -242,8 +242,8 @@ func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
 			RequestsPerMinute: q.count("requests_per_minute", 1, 0),
 			TokensPerMinute:   q.count("tokens_per_minute", 1, 0),
 			Concurrency:       q.count("concurrency", 1, 0),
-			MaxWait:           q.duration("max_wait"),
-			Patience:          q.duration("patience"),
+			MaxWait:           q.durationIf("max_wait"),
+			Patience:          q.durationIf("patience"),
 			IgnoreLatency:     q.flag("ignore_latency", false),
 		}
 	}
@@ -256,7 +256,8 @@ func (l *loader) loadProvider(p *dag.Provider, block *hclsyntax.Block) {
 		return
 	}
 	c := l.decodeConfig(b, info, true)
-	p.Config, p.Secrets = c.doc, c.secrets
+	p.Config, p.Unkeyed, p.Secrets = c.doc, c.unkeyed, c.secrets
+	l.checkProvider(p, info, c, b)
 	asked := dag.Asked{Of: []string{"temperature", "top_p", "seed", "stop"}, MaxTokens: maxTokens(p)}
 	p.Longest = longest(p, info, asked.MaxTokens)
 	if p.Price == nil {

@@ -115,9 +115,11 @@ func (l *loader) stagePlugin(s *dag.Stage, b *body) {
 		l.broken = true
 		return
 	}
-	s.Config = l.decodeConfig(b, s.Info, false).doc
+	c := l.decodeConfig(b, s.Info, false)
+	s.Config, s.Unkeyed = c.doc, c.unkeyed
 	l.checkConfig(s, b)
 	l.checkModel(s, b)
+	l.checkAnswers(s, b)
 	uses := func(service string) bool { return slices.Contains(s.Info.Services, service) }
 	switch {
 	case uses("complete") && !b.has("provider"):
@@ -306,7 +308,7 @@ func (l *loader) stageScheduling(s *dag.Stage, b *body) {
 	s.Retry = dag.Retry{Attempts: 4}
 	if block := b.block("retry"); block != nil {
 		r := l.open(block, shape{may: []string{"attempts", "backoff", "max_backoff"}})
-		s.Retry = dag.Retry{Attempts: r.count("attempts", 1, 4), Backoff: r.duration("backoff"), MaxBackoff: r.duration("max_backoff")}
+		s.Retry = dag.Retry{Attempts: r.count("attempts", 1, 4), Backoff: r.durationIf("backoff"), MaxBackoff: r.durationIf("max_backoff")}
 	}
 	if block := b.block("batch"); block != nil {
 		q := l.open(block, shape{need: []string{"size"}})

@@ -77,6 +77,7 @@ const (
 	reservedName         = "Reserved name"
 	retiredCode          = "Retired failure code"
 	sameKey              = "Key that is always the same"
+	schemaNotHeld        = "Schema that the server does not hold to"
 	sensitiveValue       = "Sensitive value"
 	strayAttribute       = "Attribute without a meaning here"
 	strayBlock           = "Block without a meaning here"

@@ -188,7 +188,7 @@ func TestSummaries(t *testing.T) {
 		}
 	}
 	// Those of plugins are theirs.
-	for _, of := range []string{"Something lacks", "It will be slow", "Too deep", "Too much", "Function failed"} {
+	for _, of := range []string{"Something lacks", "It will be slow", "Not an address", "Too deep", "Too much", "Function failed"} {
 		declared[of] = true
 	}
 	for text := range seen {

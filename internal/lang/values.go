@@ -194,6 +194,15 @@ func (b *body) duration(name string) time.Duration {
 	return d
 }
 
+// durationIf is a duration whose absence means something else than none; nil: absent.
+func (b *body) durationIf(name string) *time.Duration {
+	if !b.has(name) {
+		return nil
+	}
+	d := b.duration(name)
+	return &d
+}
+
 // texts is a list of texts, nil where absent.
 func (b *body) texts(name string) []string {
 	v, ok := b.value(name)

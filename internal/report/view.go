@@ -190,6 +190,13 @@ func facts(r *engine.RunReport) []pair {
 		if c.Infrastructure > 0 {
 			list = append(list, pair{"failures of infrastructure", number(c.Infrastructure)})
 		}
+		for i, line := range engine.WaitLines(c.Waits) {
+			name := ""
+			if i == 0 {
+				name = "what was waited for"
+			}
+			list = append(list, pair{name, plain(line)})
+		}
 		if c.Pages+c.PagesReplayed > 0 {
 			list = append(list, pair{"pages read by the gate", number(c.Pages) + " from the web, " + number(c.PagesReplayed) + " from a cassette"})
 		}

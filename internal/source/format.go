@@ -3,7 +3,6 @@ package source
 import (
 	"bufio"
 	"bytes"
-	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
@@ -98,71 +97,6 @@ func (f *lines) next() (*Record, error) {
 		f.record = Record{Line: f.line, Raw: raw, document: f.document}
 		return &f.record, nil
 	}
-}
-
-// table is a file of comma- or tab-separated values with a head line; a record
-// is an object of texts.
-type table struct {
-	csv  *csv.Reader
-	head []string
-}
-
-func newTable(in *bufio.Reader, comma rune) *table {
-	r := csv.NewReader(in)
-	r.Comma = comma
-	r.ReuseRecord = true
-	return &table{csv: r}
-}
-
-func (f *table) next() (*Record, error) {
-	if f.head == nil {
-		head, err := f.csv.Read()
-		if err != nil {
-			return nil, err
-		}
-		seen := map[string]bool{}
-		for i, name := range head {
-			if i == 0 {
-				name = string(bytes.TrimPrefix([]byte(name), []byte("\ufeff")))
-			}
-			if name == "" || seen[name] {
-				return nil, fmt.Errorf("line 1: column %d has no name of its own (%q); name each column once", i+1, name)
-			}
-			seen[name] = true
-			f.head = append(f.head, name)
-		}
-	}
-	row, err := f.csv.Read()
-	if misfit := new(csv.ParseError); errors.As(err, &misfit) {
-		return f.misfit(row, misfit), nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	line, _ := f.csv.FieldPos(0)
-	object := make(map[string]string, len(row))
-	for i, value := range row {
-		object[f.head[i]] = value
-	}
-	raw, err := json.Marshal(object, json.Deterministic(true))
-	if err != nil {
-		return nil, fmt.Errorf("line %d: %w", line, err)
-	}
-	return &Record{Line: line, Raw: raw, document: asIs}, nil
-}
-
-// misfit is the record of a row that is none: the row's own failure, as a line of
-// JSON that does not parse is that line's. The rows behind it go on.
-func (f *table) misfit(row []string, err *csv.ParseError) *Record {
-	why := fmt.Errorf("column %d: %w; write a cell with quotation marks as \"…\", and each mark in it twice", err.Column, err.Err)
-	if errors.Is(err, csv.ErrFieldCount) {
-		why = fmt.Errorf("the cells of the row are %d, the columns that the first line names %d", len(row), len(f.head))
-	}
-	raw := fmt.Appendf(nil, "%q", row)
-	if len(row) == 0 { // cells cannot tell it from others of its kind
-		raw = fmt.Appendf(nil, "%d %v", err.StartLine, err.Err)
-	}
-	return &Record{Line: err.StartLine, Raw: raw, document: func([]byte) ([]byte, error) { return nil, why }}
 }
 
 // whole is a file that is one record, or, where it is a JSON array, one record

@@ -1,10 +1,13 @@
 package source
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,6 +73,8 @@ func TestFormats(t *testing.T) {
 			[]got{{"w:1", `{"text":"one"}`}, {"w:2", `{"text":""}`}, {"w:3", `{"text":"two \"2\""}`}}},
 		{"csv has a head and quoted fields", map[string]string{"t.csv": "a,b\n1,\"x\ny\"\n2,z\n"}, dag.Source{Files: []string{"*.csv"}},
 			[]got{{"t.csv:2", `{"a":"1","b":"x\ny"}`}, {"t.csv:4", `{"a":"2","b":"z"}`}}},
+		{"a csv row longer than the buffer, and blank lines", map[string]string{"t.csv": "a,b\n\n\n" + long + ",\"1\n\n2\"\n\n3,4"}, dag.Source{Files: []string{"*.csv"}},
+			[]got{{"t.csv:4", `{"a":"` + long + `","b":"1\n\n2"}`}, {"t.csv:8", `{"a":"3","b":"4"}`}}},
 		{"tsv", map[string]string{"t.tsv": "a\tb\n1\t2\n"}, dag.Source{Files: []string{"t.tsv"}}, []got{{"t.tsv:2", `{"a":"1","b":"2"}`}}},
 		{"json is one item a file, files in order of their names",
 			map[string]string{"d/b.json": "{\"b\":1}\n", "d/a.json": "{\n \"a\": 1}"}, dag.Source{Files: []string{"d/**/*.json"}},
@@ -93,6 +98,46 @@ func TestFormats(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, all); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// A row with a quotation mark that does not close fails by itself: what the mark had
+// taken in are rows of their own.
+func TestARowThatIsNoneIsItsOwnFailure(t *testing.T) {
+	const open = "a cell begins with a quotation mark and does not end with one"
+	for _, tt := range []struct {
+		name, file string
+		want       []string
+	}{
+		{"to the end of the file", "a,b\n1,2\n\n3,\"4\n5,6\n7,8\n", []string{`2 {"a":"1","b":"2"}`, "4 " + open, `5 {"a":"5","b":"6"}`, `6 {"a":"7","b":"8"}`}},
+		{"to the next mark", "a,b\n1,\"2\n3,4\n5,\"6\"\n7,8\n", []string{"2 " + open, `3 {"a":"3","b":"4"}`, `4 {"a":"5","b":"6"}`, `5 {"a":"7","b":"8"}`}},
+		{"one that something follows", "a,b\n1,\"2\n3\"4,5\n6,7\n", []string{"2 " + open, "3 column", `4 {"a":"6","b":"7"}`}},
+		{"one in each row", "a,b\n1,\"2\n3,\"4\n5,\"6\n", []string{"2 " + open, "3 " + open, "4 column 6"}},
+		{"in the last row", "a,b\n1,\"2", []string{"2 column 6"}},
+		{"two that close each other", "a,b\n1,\"2\n3,4\"\n5,6\n", []string{`2 {"a":"1","b":"2\n3,4"}`, `4 {"a":"5","b":"6"}`}},
+		{"too many cells over two lines", "a,b\n1,\"2\n3\",4\n5,6\n", []string{"2 the cells of the row are 3", `4 {"a":"5","b":"6"}`}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newTable(bufio.NewReader(strings.NewReader(tt.file)), ',')
+			var all []string
+			for {
+				r, err := f.next()
+				if err == io.EOF {
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				doc, err := r.document(r.Raw)
+				if err != nil {
+					doc = []byte(err.Error())
+				}
+				all = append(all, fmt.Sprintf("%d %s", r.Line, doc))
+			}
+			if !slices.EqualFunc(all, tt.want, strings.HasPrefix) {
+				t.Errorf("got %q\nwant %q", all, tt.want)
 			}
 		})
 	}

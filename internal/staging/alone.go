@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/flock"
 )
 
 // Whoever has a store open holds a shared lock on its VERSION, whose file is
@@ -43,7 +44,7 @@ func (s *Store) enterStore(o Options) error {
 		err = s.lockAlone(f, o.Wait)
 	} else if unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) != nil {
 		s.note("waiting for `penstock gc`, which has %s for itself", s.dir)
-		if err = flock(f, unix.LOCK_SH, collectionPatience); err != nil {
+		if err = flock.Lock(f, unix.LOCK_SH, collectionPatience); err != nil {
 			err = storeError("lock", path, err)
 		}
 	}

@@ -19,6 +19,8 @@ var ErrReadOnly = errors.New("the store was opened to read only")
 func storeError(op, subject string, err error) *dag.Error {
 	e := &dag.Error{Op: op, Subject: subject, Kind: dag.KindInfrastructure, Code: dag.EStore, Err: err}
 	switch {
+	case errors.Is(err, syscall.EFBIG):
+		e.Hint = "raise the limit on the size of files (ulimit -f), then run again: what was stored is kept"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		e.Hint = "free some disk space, then run again: what was stored is kept"
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):

@@ -12,6 +12,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/penstock-run/penstock/dag"
+	"github.com/penstock-run/penstock/internal/flock"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,6 +33,7 @@ type Run struct {
 	Error    string          `json:"error,omitempty"`         // what ended it before its items did
 	Tripped  []string        `json:"open_breakers,omitempty"` // buckets whose breaker was open at its end
 	State    RunState        `json:"-"`                       // as Runs finds it
+	Waiting  []Waiting       `json:"-"`                       // of one that is under way: what it waits for now
 }
 
 // RunCounts is what a run counted. What it found finished, and what providers
@@ -48,6 +50,9 @@ type RunCounts struct {
 	Pages          int `json:"pages,omitzero"`          // that the gate read from the web
 	PagesReplayed  int `json:"pages_replayed,omitzero"` // that a cassette gave
 	LeftOut        int `json:"left_out,omitzero"`       // records that --only and --limit left out, which count nowhere else
+
+	// Waits tell where the time went; nil: nothing was waited for as long as a second, refused or tried again.
+	Waits *RunWaits `json:"waits,omitzero"`
 
 	Asked  int   `json:"asked"` // times that providers were asked, attempts in vain among them
 	Input  int64 `json:"input_tokens"`
@@ -188,6 +193,9 @@ func (s *Store) Runs() ([]Run, error) {
 	list := make([]Run, len(s.runs.list))
 	for i, run := range s.runs.list {
 		run.State = s.runState(run)
+		if run.State == RunRunning {
+			run.Waiting = s.waitingOf(run.ID)
+		}
 		list[i] = run
 	}
 	return list, nil
@@ -242,7 +250,7 @@ func (s *Store) beAlive() error {
 		if err != nil {
 			return storeError("open", path, err)
 		}
-		if err := flock(f, unix.LOCK_EX, time.Second); err != nil {
+		if err := flock.Lock(f, unix.LOCK_EX, time.Second); err != nil {
 			_ = f.Close()
 			return storeError("lock", path, fmt.Errorf("a run of this id is alive: %w", err))
 		}

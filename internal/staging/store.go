@@ -174,11 +174,33 @@ func (s *Store) touched(f *os.File) {
 func (s *Store) Dirty() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.puts + len(s.claims.asked) + len(s.claims.leaving)
+	n := s.puts + len(s.claims.asked) + len(s.claims.leaving) + len(s.unsynced)
 	for _, l := range s.logs() {
 		n += len(l.starts)
+		if l.dirty {
+			n++
+		}
 	}
 	return n
+}
+
+// Write hands actions and their artifacts over to the kernel, so that they outlive
+// this process, however it ends. Durable they are with the next Flush. It is for what
+// was paid for, and costs no sync.
+func (s *Store) Write() error {
+	s.flushing.Lock()
+	defer s.flushing.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.writeArtifacts(); err != nil {
+		return err
+	}
+	for _, l := range []*appendLog{&s.recipes.log, &s.actions.log} {
+		if err := l.flush(len(l.starts)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Flush makes everything that was put before it durable: first the artifacts,
@@ -220,25 +242,33 @@ func (s *Store) flushArtifacts() (files []*os.File, marks [3]int, err error) {
 		marks[i] = len(l.starts)
 	}
 	s.claims.depart()
-	if s.puts == 0 && marks == [3]int{} {
+	if s.puts == 0 && marks == [3]int{} && len(s.unsynced) == 0 {
 		return nil, marks, nil
 	}
-	if err := s.writable(); err != nil {
+	if err := s.writeArtifacts(); err != nil {
 		return nil, marks, err
+	}
+	files, s.unsynced = s.unsynced, nil
+	return files, marks, nil
+}
+
+// writeArtifacts writes the buffered lines, and notes what is to be synced.
+func (s *Store) writeArtifacts() error {
+	if err := s.writable(); err != nil {
+		return err
 	}
 	if s.own != nil && s.puts > 0 {
 		if err := samePlace(s.own.f, s.segmentPath(s.own.number)); err != nil {
-			return nil, marks, err
+			return err
 		}
 		if err := s.own.write(); err != nil {
-			return nil, marks, err
+			return err
 		}
 		s.own.writeIndex()
 		s.touched(s.own.f)
 	}
 	s.puts = 0
-	files, s.unsynced = s.unsynced, nil
-	return files, marks, nil
+	return nil
 }
 
 func (s *Store) flushLogs(marks [3]int) (files []*os.File, err error) {

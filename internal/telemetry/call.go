@@ -171,8 +171,8 @@ func (c *Completion) answered(reply *proto.CompletionReply) []attribute.KeyValue
 // told is a text of a server's, which may say anything: never a secret that it
 // was sent, and never long.
 func (c *Completion) told(text string) string {
-	for _, secret := range c.provider.Secrets {
-		if secret != "" && strings.Contains(text, secret) {
+	for _, form := range dag.SecretForms(c.provider.Secrets) {
+		if strings.Contains(text, form) {
 			return ""
 		}
 	}

@@ -150,7 +150,7 @@ func TestNoContent(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", s.URL)
 	x, _ := FromEnvironment("1")
 	r := x.Begin(RunFacts{ID: "r", Pipeline: "p", Started: time.Now()})
-	p := &dag.Provider{Name: "model", Model: "m", Secrets: map[string]string{"api_key": "canary-key"}}
+	p := &dag.Provider{Name: "model", Model: "m", Secrets: map[string]string{"api_key": "canary-key", "headers.authorization": "Bearer canary-header"}}
 	i := r.Item("k", "b", "s")
 	v := i.Visit(7, VisitFacts{Stage: &dag.Stage{Name: "writer", Provider: p}, Pass: 1, Attempt: 1})
 	request := &wire.CompletionRequest{System: "canary-system", Schema: []byte(`{"const":"canary-schema"}`),
@@ -158,7 +158,7 @@ func TestNoContent(t *testing.T) {
 		Sampling: &wire.Sampling{Stop: []string{"canary-stop"}, Seed: proto.Int64(0)}}
 	for _, reply := range []*wire.CompletionReply{
 		{Text: "canary-text", Json: []byte(`"canary-json"`), Raw: []byte("canary-raw"), Refusal: "canary-refusal", Notes: []string{"canary-note"},
-			WireSchema: []byte("canary-wire"), Model: "m canary-key", RequestId: "canary-key", FinishReason: "stop", Usage: &wire.Usage{Raw: []byte("canary-usage")}},
+			WireSchema: []byte("canary-wire"), Model: "m canary-key", RequestId: "canary-header", FinishReason: "stop", Usage: &wire.Usage{Raw: []byte("canary-usage")}},
 		{Error: &wire.ProviderError{Kind: wire.ProviderError_INVALID_REQUEST, Message: "canary-error"}},
 		{Error: &wire.ProviderError{Message: "canary-error"}},
 		nil,

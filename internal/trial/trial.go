@@ -153,14 +153,11 @@ func (t *trial) run(ctx context.Context) (err error) {
 	return t.judge(records)
 }
 
-// graph is the test's pipeline, with its cassette; no plugin of it has a network.
+// graph is the test's pipeline, with its cassette.
 func (t *trial) graph() *dag.Graph {
 	graph := *t.test.Graph
 	graph.Pipeline.Replay = t.test.Replay
 	graph.Pipeline.Budget = dag.Budget{}
-	for _, p := range graph.Plugins {
-		p.Network = false
-	}
 	return &graph
 }
 
@@ -227,9 +224,9 @@ type notes struct{ to *[]string }
 // notesMost bounds what is kept of a run's words.
 const notesMost = 20
 
-func (n *notes) Started(string)             {}
-func (n *notes) Item(engine.ItemEnd)        {}
-func (n *notes) Progress(engine.Tally, int) {}
+func (n *notes) Started(string)                                {}
+func (n *notes) Item(engine.ItemEnd)                           {}
+func (n *notes) Progress(engine.Tally, int, []staging.Waiting) {}
 func (n *notes) Warn(line string) {
 	if len(*n.to) < notesMost {
 		*n.to = append(*n.to, line)

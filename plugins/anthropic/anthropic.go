@@ -9,7 +9,6 @@ package anthropic
 import (
 	"context"
 	"net/http"
-	"strings"
 
 	"github.com/penstock-run/penstock/plugins/sdk"
 	"github.com/penstock-run/penstock/plugins/wire"
@@ -32,7 +31,7 @@ const (
 func Provider() sdk.Provider {
 	return sdk.Provider{
 		Info: sdk.ProviderInfo{
-			Name: "anthropic", Version: "2", Behaviour: Behaviour, WireVersion: "messages/2", Schema: true,
+			Name: "anthropic", Version: "2", Behaviour: Behaviour, WireVersion: "messages/3", Schema: true,
 			Config: append(wire.Fields(base, "ANTHROPIC_API_KEY", true),
 				sdk.Field{Name: "version", Type: "string", Default: `"` + standardVersion + `"`, Doc: "The API's version, a date, as the header anthropic-version tells it."},
 				sdk.Field{Name: "temperature", Type: "number", Doc: "Sampling temperature where a stage gives none, from 0 to 1; versions of the API from " + noSampling + " on take none."},
@@ -40,18 +39,18 @@ func Provider() sdk.Provider {
 				sdk.Field{Name: "max_tokens", Type: "number", Default: "8192", Doc: "The longest answer, thoughts among it, where a stage gives none; the server wants one."},
 				sdk.Field{Name: "effort", Type: "string", Doc: "How hard the model thinks, as the server names its levels, such as \"low\"."},
 				sdk.Field{Name: "thinking", Type: "string", Doc: "Whether the model thinks first: \"adaptive\" or \"disabled\"."},
-				sdk.Field{Name: "schema", Type: "string", Default: `"auto"`, Doc: "How the schema of the answer is sent: \"native\", \"tool\" (a tool that must be called, for models before structured outputs) or \"none\"; \"auto\" goes by the model."},
+				sdk.Field{Name: "schema", Type: "string", Default: `"auto"`, Doc: "How the schema of the answer is sent: \"native\", \"tool\" (a tool that must be called, for models before structured outputs) or \"none\"; \"auto\" goes by the model and the schema."},
 			),
 		},
 		Configure: func(_ context.Context, c sdk.ProviderConfig) (sdk.Completer, error) {
 			b, err := configure(c)
-			if err != nil {
+			if b == nil {
 				return nil, err
 			}
-			return b.server.Completer(b.call), nil
+			return b.server.Completer(b.call), err
 		},
-		Model: model,
-		Peer:  wire.Peer("anthropic", base),
+		Model: model, Schema: told,
+		Peer: wire.Peer("anthropic", base),
 	}
 }
 
@@ -67,10 +66,13 @@ type config struct {
 // block is one provider block, ready to call.
 type block struct {
 	config
-	model  string
-	server *wire.Server
+	model   string
+	server  *wire.Server
+	schemas wire.Memo[*shape]
 }
 
+// configure makes a block ready. One that its user is only warned of can be called:
+// it comes with an error that says so.
 func configure(c sdk.ProviderConfig) (*block, error) {
 	b := &block{model: c.Model}
 	if err := c.Into(&b.config); err != nil {
@@ -88,10 +90,10 @@ func configure(c sdk.ProviderConfig) (*block, error) {
 	check.OneOf("thinking", b.Thinking, "adaptive", "disabled")
 	check.OneOf("schema", b.Schema, "auto", "native", "tool", "none")
 	check.Model(c.Model, "claude-sonnet-4-5")
-	if err := check.Err(); err != nil {
-		return nil, err
+	if check.Refused() {
+		return nil, check.Err()
 	}
-	return b, nil
+	return b, check.Err()
 }
 
 func (c *config) version() string {
@@ -99,23 +101,6 @@ func (c *config) version() string {
 		return standardVersion
 	}
 	return *c.Version
-}
-
-// byTool are prefixes of the names of models that have no structured outputs: a
-// tool that must be called takes their place.
-var byTool = []string{"claude-3", "claude-2", "claude-instant", "claude-opus-4-0", "claude-opus-4-2", "claude-sonnet-4-0", "claude-sonnet-4-2"}
-
-// schemaMode is how a schema is sent to a model: "native", "tool" or "none".
-func (c *config) schemaMode(model string) string {
-	if c.Schema != nil && *c.Schema != "auto" {
-		return *c.Schema
-	}
-	for _, prefix := range byTool {
-		if strings.HasPrefix(model, prefix) {
-			return "tool"
-		}
-	}
-	return "native"
 }
 
 // sizes are those of models that are surely known. Contexts that a header makes

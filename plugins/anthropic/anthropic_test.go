@@ -1,6 +1,7 @@
 package anthropic
 
 import (
+	"encoding/json"
 	"errors"
 	"testing"
 
@@ -113,5 +114,18 @@ func TestNeverLeftOutInSilence(t *testing.T) {
 		if _, err := complete(t.Context(), r); !errors.As(err, &p) || p.Message != tt.want {
 			t.Errorf("got %v, want %s", err, tt.want)
 		}
+	}
+}
+
+// A part of the input that is less than none does not take from the others.
+func TestInputOfLessThanNone(t *testing.T) {
+	m := &message{usage: map[string]json.RawMessage{"input_tokens": json.RawMessage("-5"), "cache_read_input_tokens": json.RawMessage("100"), "output_tokens": json.RawMessage("7")}}
+	usage, notes := m.tokens()
+	if usage.Input != 100 || usage.CachedInput != 100 || usage.Output != 7 || !usage.Adjusted {
+		t.Errorf("counted as %+v", usage)
+	}
+	want := []string{"the server's usage tells -5 tokens of input that was not cached, which is taken as none"}
+	if diff := cmp.Diff(want, notes); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
 	}
 }

@@ -2,25 +2,11 @@ package anthropic
 
 import (
 	"encoding/json"
-	"strings"
+	"slices"
 
 	"github.com/penstock-run/penstock/plugins/sdk"
 	"github.com/penstock-run/penstock/plugins/wire"
 )
-
-// subset is what structured outputs take of JSON Schema. Bounds of lengths and
-// numbers are refused there; who asked validates the answer against them.
-var subset = wire.Subset{
-	Closed: true, AnyOf: true,
-	Without: []string{
-		"$schema", "$id", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "maxItems",
-		"uniqueItems", "contains", "minContains", "maxContains", "prefixItems", "minProperties", "maxProperties", "patternProperties",
-		"propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else",
-	},
-}
-
-// toolName is the tool by which models without structured outputs answer.
-const toolName = "answer"
 
 // call is the request in the words of the API.
 func (b *block) call(r *sdk.CompletionRequest) (*wire.Call, error) {
@@ -52,9 +38,11 @@ func (b *block) call(r *sdk.CompletionRequest) (*wire.Call, error) {
 	wire.Set(output, "effort", b.Effort)
 	call := &wire.Call{Path: "/v1/messages", Request: request, Read: read}
 	if len(r.Schema) > 0 {
-		if err := b.ask(r.Schema, call, output); err != nil {
+		schema, err := b.schemas.Of(r.Schema, b.shape)
+		if err != nil {
 			return nil, err
 		}
+		schema.ask(call, output)
 	}
 	if len(output) > 0 {
 		request["output_config"] = output
@@ -68,31 +56,6 @@ func (b *block) mostTokens() int64 {
 		return min(most, standardMaxTokens)
 	}
 	return standardMaxTokens
-}
-
-// ask puts the schema of the answer into a call.
-func (b *block) ask(schema []byte, call *wire.Call, output map[string]any) error {
-	switch b.schemaMode(b.model) {
-	case "none":
-		call.Notes = append(call.Notes, "the server was not told the schema of the answer")
-		return nil
-	case "tool":
-		call.Request["tools"] = []map[string]any{{"name": toolName, "description": "Gives the answer.", "input_schema": json.RawMessage(schema)}}
-		call.Request["tool_choice"] = map[string]any{"type": "tool", "name": toolName}
-		call.Notes = append(call.Notes, "the schema was sent as that of a tool, which the model had to call")
-		return nil
-	}
-	weaker, changes, err := subset.Weaken(schema)
-	if err != nil {
-		return sdk.InvalidRequest("%v", err)
-	}
-	sent := json.RawMessage(schema)
-	if weaker != nil {
-		sent, call.Schema = weaker, weaker
-		call.Notes = append(call.Notes, "the schema was sent "+strings.Join(changes, ", "))
-	}
-	output["format"] = map[string]any{"type": "json_schema", "schema": sent}
-	return nil
 }
 
 // messageJSON is an answer, whole or as its stream begins.
@@ -186,7 +149,7 @@ type eventJSON struct {
 }
 
 func (m *message) stream(answer *wire.Answer) (*sdk.CompletionReply, error) {
-	for event, err := range wire.Events(answer) {
+	for event, err := range answer.Events() {
 		if err != nil {
 			return nil, err
 		}
@@ -266,7 +229,12 @@ func (m *message) tokens() (*sdk.Usage, []string) {
 	if json.Unmarshal(raw, &u) != nil {
 		return nil, []string{"the server's usage cannot be read: " + wire.OneLine(string(raw))}
 	}
-	return wire.Usage(&sdk.Usage{
+	// The API tells three parts of the input: each is judged before they are one number.
+	notes := slices.Concat(wire.Tokens("input that was not cached", &u.Input),
+		wire.Tokens("input written to the cache", &u.Write), wire.Tokens("cached input", &u.Read))
+	usage, more := wire.Usage(&sdk.Usage{
 		Input: u.Input + u.Write + u.Read, CachedInput: u.Read, CacheWrite: u.Write, Output: u.Output, Reasoning: u.Details.Thinking,
 	}, raw)
+	usage.Adjusted = usage.Adjusted || len(notes) > 0
+	return usage, append(notes, more...)
 }

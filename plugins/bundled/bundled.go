@@ -64,7 +64,7 @@ func Info(name string) (*dag.PluginInfo, bool) {
 	i := p.provider().Info
 	return &dag.PluginInfo{
 		Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "provider", Config: fields(i.Config), WireVersion: i.WireVersion,
-		Model: modelOf(p.provider()), Peer: peerOf(p.provider()),
+		Model: modelOf(p.provider()), CheckSchema: schemaOf(p.provider()), Peer: peerOf(p.provider()),
 	}, true
 }
 
@@ -85,6 +85,15 @@ func modelOf(p sdk.Provider) func(string, []byte) dag.Model {
 	return func(name string, config []byte) dag.Model { return dag.Model(p.Model(name, config)) }
 }
 
+func schemaOf(p sdk.Provider) func(string, []byte, []byte) []dag.ConfigProblem {
+	if p.Schema == nil {
+		return nil
+	}
+	return func(name string, config, schema []byte) []dag.ConfigProblem {
+		return problems(p.Schema(name, config, schema))
+	}
+}
+
 func peerOf(p sdk.Provider) func([]byte) dag.Peer {
 	if p.Peer == nil {
 		return nil
@@ -99,7 +108,7 @@ func peerOf(p sdk.Provider) func([]byte) dag.Peer {
 func CheckConfig(name, directory string, config, outputSchema []byte) []dag.ConfigProblem {
 	p := plugins[name]
 	if p.stage == nil {
-		return nil // a provider's needs its secrets, which a replay does without
+		return nil
 	}
 	given := sdk.Config{JSON: config, OutputSchema: outputSchema, Directory: directory}
 	_, err := p.stage().Configure(context.Background(), given)
@@ -109,17 +118,41 @@ func CheckConfig(name, directory string, config, outputSchema []byte) []dag.Conf
 		return nil
 	case err == nil:
 		said = p.advise(given)
-	case !errors.As(err, &said):
-		return []dag.ConfigProblem{{Summary: "The plugin refuses this configuration", Detail: err.Error()}}
+	default:
+		said = saidBy(err)
 	}
+	return problems(said)
+}
+
+// CheckProvider tells what a bundled provider will not take of a model's name and a
+// configuration, the secrets in it. Nothing is started, and nobody is called.
+func CheckProvider(name, model string, config []byte) []dag.ConfigProblem {
+	p := plugins[name]
+	if p.provider == nil {
+		return nil
+	}
+	_, err := p.provider().Configure(context.Background(), sdk.ProviderConfig{Model: model, JSON: config})
+	return problems(saidBy(err))
+}
+
+// saidBy is what a refusal says; nothing where err is nil.
+func saidBy(err error) sdk.Diagnostics {
+	var said sdk.Diagnostics
+	if err != nil && !errors.As(err, &said) {
+		said = sdk.Diagnostics{{Summary: "The plugin refuses this configuration", Detail: err.Error()}}
+	}
+	return said
+}
+
+func problems(said sdk.Diagnostics) []dag.ConfigProblem {
 	if len(said) == 0 {
 		return nil
 	}
-	problems := make([]dag.ConfigProblem, len(said))
+	out := make([]dag.ConfigProblem, len(said))
 	for i, d := range said {
-		problems[i] = dag.ConfigProblem{Path: d.Path, Summary: d.Summary, Detail: d.Detail, Warning: d.Warning}
+		out[i] = dag.ConfigProblem{Path: d.Path, Summary: d.Summary, Detail: d.Detail, Warning: d.Warning}
 	}
-	return problems
+	return out
 }
 
 // Serve serves a plugin until the host is done with the process.
@@ -143,7 +176,7 @@ func fields(in []sdk.Field) []dag.ConfigField {
 	}
 	out := make([]dag.ConfigField, len(in))
 	for i, f := range in {
-		out[i] = dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content, Block: fields(f.Block)}
+		out[i] = dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content, Unkeyed: f.Unkeyed, Block: fields(f.Block)}
 	}
 	return out
 }

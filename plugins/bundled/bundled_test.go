@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 func described(config []*proto.ConfigField) []dag.ConfigField {
 	var all []dag.ConfigField
 	for _, f := range config {
-		all = append(all, dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content, Block: described(f.Block)})
+		all = append(all, dag.ConfigField{Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc, Sensitive: f.Sensitive, Content: f.Content, Unkeyed: f.Unkeyed, Block: described(f.Block)})
 	}
 	return all
 }
@@ -160,7 +160,7 @@ func TestDescribe(t *testing.T) {
 				got.Name, got.Version, got.Behaviour, got.WireVersion, config = i.Name, i.Version, i.Behaviour, i.WireVersion, i.Config
 			}
 			got.Config = described(config)
-			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(dag.PluginInfo{}, "CallsPerVisit", "Asks", "Model", "Peer"), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(dag.PluginInfo{}, "CallsPerVisit", "Asks", "Model", "CheckSchema", "Peer"), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("(-registry +process):\n%s", diff)
 			}
 		})

@@ -54,6 +54,13 @@ type asked struct {
 }
 
 func (e *echo) complete(_ context.Context, r *sdk.CompletionRequest) (*sdk.CompletionReply, error) {
+	for i, m := range r.GetMessages() {
+		for _, p := range m.GetParts() {
+			if p.GetType() != "text" && p.GetType() != "" {
+				return nil, sdk.InvalidRequest("message %d has a part of the type %q; this provider takes text alone", i+1, p.GetType())
+			}
+		}
+	}
 	reply := &sdk.CompletionReply{FinishReason: "stop", Model: e.model}
 	if len(r.GetSchema()) > 0 {
 		instance, err := e.instance(r)

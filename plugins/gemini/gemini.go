@@ -26,7 +26,7 @@ const base = "https://generativelanguage.googleapis.com"
 func Provider() sdk.Provider {
 	return sdk.Provider{
 		Info: sdk.ProviderInfo{
-			Name: "gemini", Version: "1", Behaviour: Behaviour, WireVersion: "generate-content/1", Schema: true, Seed: true,
+			Name: "gemini", Version: "1", Behaviour: Behaviour, WireVersion: "generate-content/2", Schema: true, Seed: true,
 			Config: append(wire.Fields(base, "GEMINI_API_KEY", true),
 				sdk.Field{Name: "temperature", Type: "number", Doc: "Sampling temperature where a stage gives none, from 0 to 2."},
 				sdk.Field{Name: "top_p", Type: "number", Doc: "Nucleus sampling where a stage gives none, from 0 to 1."},
@@ -37,10 +37,10 @@ func Provider() sdk.Provider {
 		},
 		Configure: func(_ context.Context, c sdk.ProviderConfig) (sdk.Completer, error) {
 			b, err := configure(c)
-			if err != nil {
+			if b == nil {
 				return nil, err
 			}
-			return b.server.Completer(b.call), nil
+			return b.server.Completer(b.call), err
 		},
 		Model: model,
 		Peer:  wire.Peer("gcp.gemini", base),
@@ -74,10 +74,13 @@ func model(name string, document []byte) sdk.Model {
 // block is one provider block, ready to call.
 type block struct {
 	config
-	model  string
-	server *wire.Server
+	model   string
+	server  *wire.Server
+	schemas wire.Memo[*wire.Fit]
 }
 
+// configure makes a block ready. One that its user is only warned of can be called:
+// it comes with an error that says so.
 func configure(c sdk.ProviderConfig) (*block, error) {
 	b := &block{model: c.Model}
 	if err := c.Into(&b.config); err != nil {
@@ -97,8 +100,8 @@ func configure(c sdk.ProviderConfig) (*block, error) {
 		check.Complain("thinking_level", "Two ways to say it", "Write thinking_budget or thinking_level, not both.")
 	}
 	check.Model(c.Model, "gemini-2.5-flash")
-	if err := check.Err(); err != nil {
-		return nil, err
+	if check.Refused() {
+		return nil, check.Err()
 	}
-	return b, nil
+	return b, check.Err()
 }

@@ -9,15 +9,6 @@ import (
 	"github.com/penstock-run/penstock/plugins/wire"
 )
 
-// subset is what the API takes of JSON Schema; it answers 400 to the rest.
-var subset = wire.Subset{ // definitions: what a $ref leads to may not be taken out
-	AnyOf: true, Enum: true,
-	Only: []string{
-		"$id", "$defs", "definitions", "$ref", "$anchor", "type", "format", "title", "description", "enum", "items", "prefixItems", "minItems", "maxItems",
-		"minimum", "maximum", "anyOf", "oneOf", "properties", "additionalProperties", "required",
-	},
-}
-
 // call is the request in the words of the API.
 func (b *block) call(r *sdk.CompletionRequest) (*wire.Call, error) {
 	var contents []map[string]any
@@ -48,17 +39,13 @@ func (b *block) call(r *sdk.CompletionRequest) (*wire.Call, error) {
 		call.Request["systemInstruction"] = map[string]any{"parts": []map[string]string{{"text": r.System}}}
 	}
 	if len(r.Schema) > 0 {
-		weaker, changes, err := subset.Weaken(r.Schema)
+		fit, err := b.schemas.Of(r.Schema, subset.Fit)
 		if err != nil {
 			return nil, sdk.InvalidRequest("%v", err)
 		}
-		sent := json.RawMessage(r.Schema)
-		if weaker != nil {
-			sent, call.Schema = weaker, weaker
-			call.Notes = append(call.Notes, "the schema was sent "+strings.Join(changes, ", "))
-		}
+		call.Schema, call.Notes = fit.Schema, fit.Notes()
 		generation["responseMimeType"] = "application/json"
-		generation["responseJsonSchema"] = sent
+		generation["responseJsonSchema"] = fit.Sent(r.Schema)
 	}
 	if len(generation) > 0 {
 		call.Request["generationConfig"] = generation
@@ -115,7 +102,7 @@ func read(answer *wire.Answer) (*sdk.CompletionReply, error) {
 		}
 		return c.reply()
 	}
-	for event, err := range wire.Events(answer) {
+	for event, err := range answer.Events() {
 		if err != nil {
 			return nil, err
 		}

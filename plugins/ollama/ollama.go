@@ -32,22 +32,22 @@ const (
 func Provider() sdk.Provider {
 	return sdk.Provider{
 		Info: sdk.ProviderInfo{
-			Name: "ollama", Version: "1", Behaviour: Behaviour, WireVersion: "chat/1", Schema: true, Seed: true,
+			Name: "ollama", Version: "1", Behaviour: Behaviour, WireVersion: "chat/2", Schema: true, Seed: true,
 			Config: append(wire.Fields(base, "OLLAMA_API_KEY", false),
 				sdk.Field{Name: "temperature", Type: "number", Doc: "Sampling temperature where a stage gives none, from 0 to 2."},
 				sdk.Field{Name: "top_p", Type: "number", Doc: "Nucleus sampling where a stage gives none, from 0 to 1."},
 				sdk.Field{Name: "max_tokens", Type: "number", Doc: "The longest answer, thoughts among it, where a stage gives none."},
 				sdk.Field{Name: "num_ctx", Type: "number", Default: "8192", Doc: "Tokens of context, prompt and answer together. It is always sent: the server's own default is smaller and cuts prompts without a word."},
 				sdk.Field{Name: "think", Type: "bool", Default: "false", Doc: "Whether the model thinks first; with a schema many models then answer what is no JSON."},
-				sdk.Field{Name: "keep_alive", Type: "string", Doc: "How long the model stays loaded after a call, such as \"10m\"."},
+				sdk.Field{Name: "keep_alive", Type: "string", Unkeyed: true, Doc: "How long the model stays loaded after a call, such as \"10m\"."},
 			),
 		},
 		Configure: func(_ context.Context, c sdk.ProviderConfig) (sdk.Completer, error) {
 			b, err := configure(c)
-			if err != nil {
+			if b == nil {
 				return nil, err
 			}
-			return b.server.Completer(b.call), nil
+			return b.server.Completer(b.call), err
 		},
 		Model: model,
 		Peer:  wire.Peer("ollama", base),
@@ -81,10 +81,13 @@ func model(_ string, document []byte) sdk.Model {
 // block is one provider block, ready to call.
 type block struct {
 	config
-	model  string
-	server *wire.Server
+	model   string
+	server  *wire.Server
+	schemas wire.Memo[*wire.Fit]
 }
 
+// configure makes a block ready. One that its user is only warned of can be called:
+// it comes with an error that says so.
 func configure(c sdk.ProviderConfig) (*block, error) {
 	b := &block{model: c.Model}
 	if err := c.Into(&b.config); err != nil {
@@ -99,10 +102,10 @@ func configure(c sdk.ProviderConfig) (*block, error) {
 	b.Defaults.Check(&check, 2)
 	check.Whole("num_ctx", b.NumCtx, 1)
 	check.Model(c.Model, "llama3.2")
-	if err := check.Err(); err != nil {
-		return nil, err
+	if check.Refused() {
+		return nil, check.Err()
 	}
-	return b, nil
+	return b, check.Err()
 }
 
 // call is the request in the words of the API.
@@ -125,10 +128,16 @@ func (b *block) call(r *sdk.CompletionRequest) (*wire.Call, error) {
 	}
 	request := map[string]any{"model": b.model, "messages": messages, "stream": true, "options": options, "think": b.Think != nil && *b.Think}
 	wire.Set(request, "keep_alive", b.KeepAlive)
+	call := &wire.Call{Path: "/api/chat", Request: request, Read: b.read}
 	if len(r.Schema) > 0 {
-		request["format"] = json.RawMessage(r.Schema)
+		fit, err := b.schemas.Of(r.Schema, subset.Fit)
+		if err != nil {
+			return nil, sdk.InvalidRequest("%v", err)
+		}
+		call.Schema, call.Notes = fit.Schema, fit.Notes()
+		request["format"] = fit.Sent(r.Schema)
 	}
-	return &wire.Call{Path: "/api/chat", Request: request, Read: b.read}, nil
+	return call, nil
 }
 
 // chunkJSON is an answer, whole or one line of it.
@@ -145,7 +154,7 @@ type chunkJSON struct {
 
 func (b *block) read(answer *wire.Answer) (*sdk.CompletionReply, error) {
 	var g wire.Gathered
-	for line, err := range wire.Lines(answer) { // an answer in one piece is one line
+	for line, err := range answer.Lines() { // an answer in one piece is one line
 		if err != nil {
 			return nil, err
 		}

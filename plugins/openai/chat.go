@@ -30,7 +30,10 @@ func (b *block) chat(r *sdk.CompletionRequest) (*wire.Call, error) {
 	if len(s.Stop) > 0 {
 		request["stop"] = s.Stop
 	}
-	schema := b.dialect.schema(r.Schema)
+	schema, err := b.wireSchema(r.Schema)
+	if err != nil {
+		return nil, err
+	}
 	switch format := schema.format(); {
 	case format != nil:
 		request["response_format"] = map[string]any{"type": "json_schema", "json_schema": format}
@@ -44,7 +47,7 @@ func (b *block) chat(r *sdk.CompletionRequest) (*wire.Call, error) {
 		}
 	}
 	b.dialect.add(request)
-	return &wire.Call{Path: "/chat/completions", Request: request, Notes: schema.notes, Read: readChat}, nil
+	return &wire.Call{Path: "/chat/completions", Request: request, Schema: schema.wrapped, Wrapped: schema.wrapped != nil, Notes: schema.notes(), Read: readChat}, nil
 }
 
 // chatJSON is an answer, whole or one piece of it.
@@ -111,7 +114,7 @@ func readChat(answer *wire.Answer) (*sdk.CompletionReply, error) {
 		return a.reply()
 	}
 	marked := false
-	for event, err := range wire.Events(answer) {
+	for event, err := range answer.Events() {
 		if err != nil {
 			return nil, err
 		}

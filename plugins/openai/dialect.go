@@ -28,11 +28,11 @@ func dialectField() sdk.Field {
 		{Name: "api", Type: "string", Default: `"chat"`, Doc: "\"chat\" for chat completions, \"responses\" for OpenAI's newer API."},
 		{Name: "max_tokens", Type: "string", Doc: "What the server calls the longest answer: \"max_completion_tokens\" (OpenAI's own, and the default there) or \"max_tokens\" (most others)."},
 		{Name: "schema", Type: "string", Default: `"auto"`, Doc: "How the schema of the answer is sent: \"strict\", \"loose\", \"json_object\" (only that it is JSON) or \"none\"; \"auto\" is strict where the schema keeps to the rules of that, else loose."},
-		{Name: "auth_header", Type: "string", Default: `"Authorization"`, Doc: "The header that bears the key; in any but Authorization it stands bare."},
+		{Name: "auth_header", Type: "string", Default: `"Authorization"`, Unkeyed: true, Doc: "The header that bears the key; in any but Authorization it stands bare."},
 		{Name: "system_role", Type: "string", Default: `"system"`, Doc: "The role of the system text: \"system\" or \"developer\"."},
 		{Name: "seed", Type: "bool", Default: "true", Doc: "Whether the server takes a seed."},
-		{Name: "stream", Type: "bool", Default: "true", Doc: "Whether the answer is asked for in pieces, so that a stalled server is told apart from a slow one."},
-		{Name: "stream_usage", Type: "bool", Default: "true", Doc: "Whether a stream is asked for its usage."},
+		{Name: "stream", Type: "bool", Default: "true", Unkeyed: true, Doc: "Whether the answer is asked for in pieces, so that a stalled server is told apart from a slow one."},
+		{Name: "stream_usage", Type: "bool", Default: "true", Unkeyed: true, Doc: "Whether a stream is asked for its usage."},
 		{Name: "body", Type: "string", Doc: "A JSON object whose members are added to each request, as in jsonencode({ top_k = 40 })."},
 	}}
 }
@@ -86,63 +86,6 @@ func (d *dialect) add(request map[string]any) {
 	for name, value := range d.body {
 		request[name] = value
 	}
-}
-
-// wireSchema is the schema as the server gets it.
-type wireSchema struct {
-	mode  string // "strict", "loose", "json_object" or "none"; empty: none was asked for
-	full  json.RawMessage
-	notes []string
-}
-
-// refusedWhenStrict are keywords that a strict schema may not use.
-var refusedWhenStrict = []string{
-	"allOf", "oneOf", "not", "if", "then", "else", "dependentRequired", "dependentSchemas", "patternProperties", "propertyNames",
-	"unevaluatedProperties", "unevaluatedItems", "contains", "minContains", "maxContains", "uniqueItems", "prefixItems", "minProperties", "maxProperties", "default",
-}
-
-// schema decides how a schema is sent.
-func (d *dialect) schema(schema []byte) wireSchema {
-	if len(schema) == 0 {
-		return wireSchema{}
-	}
-	s := wireSchema{mode: *d.Schema, full: schema}
-	switch {
-	case s.mode == "auto" && fitsStrict(schema):
-		s.mode = "strict"
-	case s.mode == "auto":
-		s.mode = "loose"
-		s.notes = append(s.notes, "the schema was sent as a hint: a strict one has only closed objects, all of whose properties are required")
-	case s.mode == "json_object":
-		s.notes = append(s.notes, "the server was told that the answer is JSON, not its schema")
-	case s.mode == "none":
-		s.notes = append(s.notes, "the server was not told the schema of the answer")
-	}
-	return s
-}
-
-// fitsStrict tells whether a schema keeps to the rules of a strict one.
-func fitsStrict(schema []byte) bool {
-	var root struct {
-		Type string `json:"type"`
-	}
-	if json.Unmarshal(schema, &root) != nil || root.Type != "object" || len(wire.Uses(schema, refusedWhenStrict...)) > 0 {
-		return false
-	}
-	return wire.Every(schema, func(object map[string]any) bool {
-		properties, _ := object["properties"].(map[string]any)
-		required, _ := object["required"].([]any)
-		return object["additionalProperties"] == false && len(required) == len(properties)
-	})
-}
-
-// format is the member that asks for the schema; nil where none is sent.
-func (s *wireSchema) format() map[string]any {
-	switch s.mode {
-	case "strict", "loose":
-		return map[string]any{"name": "answer", "strict": s.mode == "strict", "schema": s.full}
-	}
-	return nil
 }
 
 // reasons are prefixes of the names of models that reason, and take no sampling.

@@ -30,7 +30,7 @@ const (
 func Provider() sdk.Provider {
 	return sdk.Provider{
 		Info: sdk.ProviderInfo{
-			Name: "openai", Version: "2", Behaviour: Behaviour, WireVersion: "openai/2", Schema: true, Seed: true,
+			Name: "openai", Version: "2", Behaviour: Behaviour, WireVersion: "openai/3", Schema: true, Seed: true,
 			Config: append(wire.Fields(officialBase, "OPENAI_API_KEY", false),
 				sdk.Field{Name: "temperature", Type: "number", Doc: "Sampling temperature where a stage gives none, from 0 to 2."},
 				sdk.Field{Name: "top_p", Type: "number", Doc: "Nucleus sampling where a stage gives none, from 0 to 1."},
@@ -41,13 +41,13 @@ func Provider() sdk.Provider {
 		},
 		Configure: func(_ context.Context, c sdk.ProviderConfig) (sdk.Completer, error) {
 			b, err := configure(c)
-			if err != nil {
+			if b == nil {
 				return nil, err
 			}
-			return b.server.Completer(b.call), nil
+			return b.server.Completer(b.call), err
 		},
-		Model: model,
-		Peer:  wire.Peer("openai", officialBase),
+		Model: model, Schema: told,
+		Peer: wire.Peer("openai", officialBase),
 	}
 }
 
@@ -64,8 +64,19 @@ type block struct {
 	dialect dialect
 	model   string
 	server  *wire.Server
+	schemas wire.Memo[*wireSchema]
 }
 
+// wireSchema is the schema of a request as the server gets it.
+func (b *block) wireSchema(schema []byte) (*wireSchema, error) {
+	if len(schema) == 0 {
+		return &wireSchema{}, nil
+	}
+	return b.schemas.Of(schema, b.dialect.schema)
+}
+
+// configure makes a block ready. One that its user is only warned of can be called:
+// it comes with an error that says so.
 func configure(c sdk.ProviderConfig) (*block, error) {
 	b := &block{model: c.Model}
 	if err := c.Into(&b.config); err != nil {
@@ -83,10 +94,10 @@ func configure(c sdk.ProviderConfig) (*block, error) {
 	b.server = b.Server(&check, officialBase, header)
 	b.Defaults.Check(&check, 2)
 	check.Model(c.Model, "gpt-5-mini")
-	if err := check.Err(); err != nil {
-		return nil, err
+	if check.Refused() {
+		return nil, check.Err()
 	}
-	return b, nil
+	return b, check.Err()
 }
 
 // official tells whether a block calls OpenAI itself, whose models are known.

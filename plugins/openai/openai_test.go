@@ -165,3 +165,11 @@ func TestTheKeyIsSensitive(t *testing.T) {
 		}
 	}
 }
+
+// TestWarned: a block that its user is warned of can be called.
+func TestWarned(t *testing.T) {
+	complete, err := Provider().Configure(t.Context(), sdk.ProviderConfig{Model: "m", JSON: []byte(`{"api_key":"k","headers":{"Authorization":"mine"}}`)})
+	if complete == nil || err == nil || err.Error() != "The key is not sent" {
+		t.Errorf("got a completer: %t, and %v", complete != nil, err)
+	}
+}

@@ -33,7 +33,10 @@ func (b *block) responses(r *sdk.CompletionRequest) (*wire.Call, error) {
 	if s.Seed != nil || len(s.Stop) > 0 {
 		return nil, sdk.InvalidRequest("the responses API takes neither seed nor stop; remove them from the stage, or write dialect { api = \"chat\" }")
 	}
-	schema := b.dialect.schema(r.Schema)
+	schema, err := b.wireSchema(r.Schema)
+	if err != nil {
+		return nil, err
+	}
 	switch format := schema.format(); {
 	case format != nil:
 		format["type"] = "json_schema"
@@ -45,7 +48,7 @@ func (b *block) responses(r *sdk.CompletionRequest) (*wire.Call, error) {
 		request["stream"] = true
 	}
 	b.dialect.add(request)
-	return &wire.Call{Path: "/responses", Request: request, Notes: schema.notes, Read: readResponse}, nil
+	return &wire.Call{Path: "/responses", Request: request, Schema: schema.wrapped, Wrapped: schema.wrapped != nil, Notes: schema.notes(), Read: readResponse}, nil
 }
 
 type responseJSON struct {
@@ -76,7 +79,7 @@ func readResponse(answer *wire.Answer) (*sdk.CompletionReply, error) {
 		return wholeResponse(answer, body)
 	}
 	var g wire.Gathered // of the pieces only how much came, and whether it is worth waiting for
-	for event, err := range wire.Events(answer) {
+	for event, err := range answer.Events() {
 		if err != nil {
 			return nil, err
 		}
@@ -129,7 +132,11 @@ func wholeResponse(answer *wire.Answer, body []byte) (*sdk.CompletionReply, erro
 	}
 	if wire.Has(r.Error) {
 		complaint, _ := wire.ReadComplaint(body)
-		return nil, answer.Complain(complaint)
+		e := answer.Complain(complaint)
+		if wire.Has(r.Usage) {
+			e.Usage, _ = responseUsage(r.Usage)
+		}
+		return nil, e
 	}
 	var g wire.Gathered
 	g.Keep(body)

@@ -14,6 +14,13 @@ const (
 	// MaxMessage bounds one message, in bytes, in both directions.
 	MaxMessage = 64 << 20
 
+	// StreamWindow and ConnWindow are how much of a stream and of a connection,
+	// in bytes, may be on its way unread. gRPC would find them itself, by a ping
+	// for each message, which costs more than the message where the other side is
+	// on the same machine.
+	StreamWindow = 4 << 20
+	ConnWindow   = 16 << 20
+
 	// MaxBatch bounds the tasks, or the results, in one message.
 	MaxBatch = 64
 

@@ -106,6 +106,57 @@ func (ProviderError_Kind) EnumDescriptor() ([]byte, []int) {
 	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{26, 0}
 }
 
+// Billed says whether the call stands on the vendor's bill all the same. Where
+// the reply has a usage, that is what it cost.
+type ProviderError_Billed int32
+
+const (
+	ProviderError_BILLED_UNSAID  ProviderError_Billed = 0 // the kind decides, as docs/protocol.md has it
+	ProviderError_BILLED_NOT     ProviderError_Billed = 1 // it was never sent, or refused before an answer began
+	ProviderError_BILLED_PERHAPS ProviderError_Billed = 2 // nobody knows: the host counts the most that it may have cost
+)
+
+// Enum value maps for ProviderError_Billed.
+var (
+	ProviderError_Billed_name = map[int32]string{
+		0: "BILLED_UNSAID",
+		1: "BILLED_NOT",
+		2: "BILLED_PERHAPS",
+	}
+	ProviderError_Billed_value = map[string]int32{
+		"BILLED_UNSAID":  0,
+		"BILLED_NOT":     1,
+		"BILLED_PERHAPS": 2,
+	}
+)
+
+func (x ProviderError_Billed) Enum() *ProviderError_Billed {
+	p := new(ProviderError_Billed)
+	*p = x
+	return p
+}
+
+func (x ProviderError_Billed) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (ProviderError_Billed) Descriptor() protoreflect.EnumDescriptor {
+	return file_plugins_proto_plugin_proto_enumTypes[1].Descriptor()
+}
+
+func (ProviderError_Billed) Type() protoreflect.EnumType {
+	return &file_plugins_proto_plugin_proto_enumTypes[1]
+}
+
+func (x ProviderError_Billed) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use ProviderError_Billed.Descriptor instead.
+func (ProviderError_Billed) EnumDescriptor() ([]byte, []int) {
+	return file_plugins_proto_plugin_proto_rawDescGZIP(), []int{26, 1}
+}
+
 type DescribeRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	HostVersion   string                 `protobuf:"bytes,1,opt,name=host_version,json=hostVersion,proto3" json:"host_version,omitempty"`
@@ -384,7 +435,8 @@ type ConfigField struct {
 	Sensitive     bool                   `protobuf:"varint,6,opt,name=sensitive,proto3" json:"sensitive,omitempty"`
 	IsBlock       bool                   `protobuf:"varint,7,opt,name=is_block,json=isBlock,proto3" json:"is_block,omitempty"`
 	Block         []*ConfigField         `protobuf:"bytes,8,rep,name=block,proto3" json:"block,omitempty"`
-	Content       bool                   `protobuf:"varint,9,opt,name=content,proto3" json:"content,omitempty"` // globs of files whose content belongs to the action
+	Content       bool                   `protobuf:"varint,9,opt,name=content,proto3" json:"content,omitempty"`  // globs of files whose content belongs to the action
+	Unkeyed       bool                   `protobuf:"varint,10,opt,name=unkeyed,proto3" json:"unkeyed,omitempty"` // changes how the plugin works, never what comes of it: part of no action
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -478,6 +530,13 @@ func (x *ConfigField) GetBlock() []*ConfigField {
 func (x *ConfigField) GetContent() bool {
 	if x != nil {
 		return x.Content
+	}
+	return false
+}
+
+func (x *ConfigField) GetUnkeyed() bool {
+	if x != nil {
+		return x.Unkeyed
 	}
 	return false
 }
@@ -2008,7 +2067,8 @@ type Usage struct {
 	Output        int64                  `protobuf:"varint,3,opt,name=output,proto3" json:"output,omitempty"`
 	Reasoning     int64                  `protobuf:"varint,4,opt,name=reasoning,proto3" json:"reasoning,omitempty"`
 	CacheWrite    int64                  `protobuf:"varint,5,opt,name=cache_write,json=cacheWrite,proto3" json:"cache_write,omitempty"`
-	Raw           []byte                 `protobuf:"bytes,6,opt,name=raw,proto3" json:"raw,omitempty"` // as the server told it, JSON
+	Raw           []byte                 `protobuf:"bytes,6,opt,name=raw,proto3" json:"raw,omitempty"`            // as the server told it, JSON
+	Adjusted      bool                   `protobuf:"varint,7,opt,name=adjusted,proto3" json:"adjusted,omitempty"` // what the server told cannot be, and stands here as far as it can: the host counts it as an estimate
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2085,12 +2145,20 @@ func (x *Usage) GetRaw() []byte {
 	return nil
 }
 
+func (x *Usage) GetAdjusted() bool {
+	if x != nil {
+		return x.Adjusted
+	}
+	return false
+}
+
 // ProviderError is typed: the first four kinds are retried by the host, the rest never.
 type ProviderError struct {
 	state            protoimpl.MessageState `protogen:"open.v1"`
 	Kind             ProviderError_Kind     `protobuf:"varint,1,opt,name=kind,proto3,enum=penstock.plugin.v1.ProviderError_Kind" json:"kind,omitempty"`
 	Message          string                 `protobuf:"bytes,2,opt,name=message,proto3" json:"message,omitempty"`
 	RetryAfterMillis int64                  `protobuf:"varint,3,opt,name=retry_after_millis,json=retryAfterMillis,proto3" json:"retry_after_millis,omitempty"`
+	Billed           ProviderError_Billed   `protobuf:"varint,4,opt,name=billed,proto3,enum=penstock.plugin.v1.ProviderError_Billed" json:"billed,omitempty"`
 	unknownFields    protoimpl.UnknownFields
 	sizeCache        protoimpl.SizeCache
 }
@@ -2146,6 +2214,13 @@ func (x *ProviderError) GetRetryAfterMillis() int64 {
 	return 0
 }
 
+func (x *ProviderError) GetBilled() ProviderError_Billed {
+	if x != nil {
+		return x.Billed
+	}
+	return ProviderError_BILLED_UNSAID
+}
+
 var File_plugins_proto_plugin_proto protoreflect.FileDescriptor
 
 const file_plugins_proto_plugin_proto_rawDesc = "" +
@@ -2174,7 +2249,7 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"\fwire_version\x18\x05 \x01(\tR\vwireVersion\x12\x16\n" +
 	"\x06schema\x18\x06 \x01(\bR\x06schema\x12\x12\n" +
 	"\x04seed\x18\a \x01(\bR\x04seed\x12\"\n" +
-	"\fcapabilities\x18\b \x03(\tR\fcapabilities\"\x87\x02\n" +
+	"\fcapabilities\x18\b \x03(\tR\fcapabilities\"\xa1\x02\n" +
 	"\vConfigField\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04type\x18\x02 \x01(\tR\x04type\x12\x1a\n" +
@@ -2184,7 +2259,9 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"\tsensitive\x18\x06 \x01(\bR\tsensitive\x12\x19\n" +
 	"\bis_block\x18\a \x01(\bR\aisBlock\x125\n" +
 	"\x05block\x18\b \x03(\v2\x1f.penstock.plugin.v1.ConfigFieldR\x05block\x12\x18\n" +
-	"\acontent\x18\t \x01(\bR\acontent\"\xb4\x01\n" +
+	"\acontent\x18\t \x01(\bR\acontent\x12\x18\n" +
+	"\aunkeyed\x18\n" +
+	" \x01(\bR\aunkeyed\"\xb4\x01\n" +
 	"\x10ConfigureRequest\x12\x14\n" +
 	"\x05stage\x18\x01 \x01(\tR\x05stage\x12\x16\n" +
 	"\x06config\x18\x02 \x01(\fR\x06config\x12#\n" +
@@ -2309,7 +2386,7 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	" \x01(\fR\x03raw\x12\x1f\n" +
 	"\vwire_schema\x18\v \x01(\fR\n" +
 	"wireSchema\x12\x14\n" +
-	"\x05notes\x18\f \x03(\tR\x05notes\"\xa9\x01\n" +
+	"\x05notes\x18\f \x03(\tR\x05notes\"\xc5\x01\n" +
 	"\x05Usage\x12\x14\n" +
 	"\x05input\x18\x01 \x01(\x03R\x05input\x12!\n" +
 	"\fcached_input\x18\x02 \x01(\x03R\vcachedInput\x12\x16\n" +
@@ -2317,11 +2394,13 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"\treasoning\x18\x04 \x01(\x03R\treasoning\x12\x1f\n" +
 	"\vcache_write\x18\x05 \x01(\x03R\n" +
 	"cacheWrite\x12\x10\n" +
-	"\x03raw\x18\x06 \x01(\fR\x03raw\"\xfb\x02\n" +
+	"\x03raw\x18\x06 \x01(\fR\x03raw\x12\x1a\n" +
+	"\badjusted\x18\a \x01(\bR\badjusted\"\xfe\x03\n" +
 	"\rProviderError\x12:\n" +
 	"\x04kind\x18\x01 \x01(\x0e2&.penstock.plugin.v1.ProviderError.KindR\x04kind\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12,\n" +
-	"\x12retry_after_millis\x18\x03 \x01(\x03R\x10retryAfterMillis\"\xe5\x01\n" +
+	"\x12retry_after_millis\x18\x03 \x01(\x03R\x10retryAfterMillis\x12@\n" +
+	"\x06billed\x18\x04 \x01(\x0e2(.penstock.plugin.v1.ProviderError.BilledR\x06billed\"\xe5\x01\n" +
 	"\x04Kind\x12\x0f\n" +
 	"\vUNSPECIFIED\x10\x00\x12\x10\n" +
 	"\fRATE_LIMITED\x10\x01\x12\x0e\n" +
@@ -2337,7 +2416,12 @@ const file_plugins_proto_plugin_proto_rawDesc = "" +
 	"\vREPLAY_MISS\x10\n" +
 	"\x12\r\n" +
 	"\tNOT_FOUND\x10\v\x12\x16\n" +
-	"\x12SCHEMA_UNSUPPORTED\x10\f2\xfe\x01\n" +
+	"\x12SCHEMA_UNSUPPORTED\x10\f\"?\n" +
+	"\x06Billed\x12\x11\n" +
+	"\rBILLED_UNSAID\x10\x00\x12\x0e\n" +
+	"\n" +
+	"BILLED_NOT\x10\x01\x12\x12\n" +
+	"\x0eBILLED_PERHAPS\x10\x022\xfe\x01\n" +
 	"\x05Stage\x12N\n" +
 	"\bDescribe\x12#.penstock.plugin.v1.DescribeRequest\x1a\x1d.penstock.plugin.v1.StageInfo\x12U\n" +
 	"\tConfigure\x12$.penstock.plugin.v1.ConfigureRequest\x1a\".penstock.plugin.v1.ConfigureReply\x12N\n" +
@@ -2359,79 +2443,81 @@ func file_plugins_proto_plugin_proto_rawDescGZIP() []byte {
 	return file_plugins_proto_plugin_proto_rawDescData
 }
 
-var file_plugins_proto_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
+var file_plugins_proto_plugin_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
 var file_plugins_proto_plugin_proto_msgTypes = make([]protoimpl.MessageInfo, 27)
 var file_plugins_proto_plugin_proto_goTypes = []any{
 	(ProviderError_Kind)(0),          // 0: penstock.plugin.v1.ProviderError.Kind
-	(*DescribeRequest)(nil),          // 1: penstock.plugin.v1.DescribeRequest
-	(*StageInfo)(nil),                // 2: penstock.plugin.v1.StageInfo
-	(*ProviderInfo)(nil),             // 3: penstock.plugin.v1.ProviderInfo
-	(*ConfigField)(nil),              // 4: penstock.plugin.v1.ConfigField
-	(*ConfigureRequest)(nil),         // 5: penstock.plugin.v1.ConfigureRequest
-	(*ConfigureReply)(nil),           // 6: penstock.plugin.v1.ConfigureReply
-	(*Peer)(nil),                     // 7: penstock.plugin.v1.Peer
-	(*Model)(nil),                    // 8: penstock.plugin.v1.Model
-	(*Diagnostic)(nil),               // 9: penstock.plugin.v1.Diagnostic
-	(*HostMessage)(nil),              // 10: penstock.plugin.v1.HostMessage
-	(*PluginMessage)(nil),            // 11: penstock.plugin.v1.PluginMessage
-	(*Task)(nil),                     // 12: penstock.plugin.v1.Task
-	(*Result)(nil),                   // 13: penstock.plugin.v1.Result
-	(*Failure)(nil),                  // 14: penstock.plugin.v1.Failure
-	(*Finding)(nil),                  // 15: penstock.plugin.v1.Finding
-	(*Log)(nil),                      // 16: penstock.plugin.v1.Log
-	(*Progress)(nil),                 // 17: penstock.plugin.v1.Progress
-	(*Complete)(nil),                 // 18: penstock.plugin.v1.Complete
-	(*Completed)(nil),                // 19: penstock.plugin.v1.Completed
-	(*ConfigureProviderRequest)(nil), // 20: penstock.plugin.v1.ConfigureProviderRequest
-	(*Part)(nil),                     // 21: penstock.plugin.v1.Part
-	(*Message)(nil),                  // 22: penstock.plugin.v1.Message
-	(*Sampling)(nil),                 // 23: penstock.plugin.v1.Sampling
-	(*CompletionRequest)(nil),        // 24: penstock.plugin.v1.CompletionRequest
-	(*CompletionReply)(nil),          // 25: penstock.plugin.v1.CompletionReply
-	(*Usage)(nil),                    // 26: penstock.plugin.v1.Usage
-	(*ProviderError)(nil),            // 27: penstock.plugin.v1.ProviderError
+	(ProviderError_Billed)(0),        // 1: penstock.plugin.v1.ProviderError.Billed
+	(*DescribeRequest)(nil),          // 2: penstock.plugin.v1.DescribeRequest
+	(*StageInfo)(nil),                // 3: penstock.plugin.v1.StageInfo
+	(*ProviderInfo)(nil),             // 4: penstock.plugin.v1.ProviderInfo
+	(*ConfigField)(nil),              // 5: penstock.plugin.v1.ConfigField
+	(*ConfigureRequest)(nil),         // 6: penstock.plugin.v1.ConfigureRequest
+	(*ConfigureReply)(nil),           // 7: penstock.plugin.v1.ConfigureReply
+	(*Peer)(nil),                     // 8: penstock.plugin.v1.Peer
+	(*Model)(nil),                    // 9: penstock.plugin.v1.Model
+	(*Diagnostic)(nil),               // 10: penstock.plugin.v1.Diagnostic
+	(*HostMessage)(nil),              // 11: penstock.plugin.v1.HostMessage
+	(*PluginMessage)(nil),            // 12: penstock.plugin.v1.PluginMessage
+	(*Task)(nil),                     // 13: penstock.plugin.v1.Task
+	(*Result)(nil),                   // 14: penstock.plugin.v1.Result
+	(*Failure)(nil),                  // 15: penstock.plugin.v1.Failure
+	(*Finding)(nil),                  // 16: penstock.plugin.v1.Finding
+	(*Log)(nil),                      // 17: penstock.plugin.v1.Log
+	(*Progress)(nil),                 // 18: penstock.plugin.v1.Progress
+	(*Complete)(nil),                 // 19: penstock.plugin.v1.Complete
+	(*Completed)(nil),                // 20: penstock.plugin.v1.Completed
+	(*ConfigureProviderRequest)(nil), // 21: penstock.plugin.v1.ConfigureProviderRequest
+	(*Part)(nil),                     // 22: penstock.plugin.v1.Part
+	(*Message)(nil),                  // 23: penstock.plugin.v1.Message
+	(*Sampling)(nil),                 // 24: penstock.plugin.v1.Sampling
+	(*CompletionRequest)(nil),        // 25: penstock.plugin.v1.CompletionRequest
+	(*CompletionReply)(nil),          // 26: penstock.plugin.v1.CompletionReply
+	(*Usage)(nil),                    // 27: penstock.plugin.v1.Usage
+	(*ProviderError)(nil),            // 28: penstock.plugin.v1.ProviderError
 }
 var file_plugins_proto_plugin_proto_depIdxs = []int32{
-	4,  // 0: penstock.plugin.v1.StageInfo.config:type_name -> penstock.plugin.v1.ConfigField
-	4,  // 1: penstock.plugin.v1.ProviderInfo.config:type_name -> penstock.plugin.v1.ConfigField
-	4,  // 2: penstock.plugin.v1.ConfigField.block:type_name -> penstock.plugin.v1.ConfigField
-	9,  // 3: penstock.plugin.v1.ConfigureReply.diagnostics:type_name -> penstock.plugin.v1.Diagnostic
-	8,  // 4: penstock.plugin.v1.ConfigureReply.model:type_name -> penstock.plugin.v1.Model
-	7,  // 5: penstock.plugin.v1.ConfigureReply.peer:type_name -> penstock.plugin.v1.Peer
-	12, // 6: penstock.plugin.v1.HostMessage.tasks:type_name -> penstock.plugin.v1.Task
-	19, // 7: penstock.plugin.v1.HostMessage.completed:type_name -> penstock.plugin.v1.Completed
-	13, // 8: penstock.plugin.v1.PluginMessage.results:type_name -> penstock.plugin.v1.Result
-	18, // 9: penstock.plugin.v1.PluginMessage.complete:type_name -> penstock.plugin.v1.Complete
-	16, // 10: penstock.plugin.v1.PluginMessage.logs:type_name -> penstock.plugin.v1.Log
-	17, // 11: penstock.plugin.v1.PluginMessage.progress:type_name -> penstock.plugin.v1.Progress
-	14, // 12: penstock.plugin.v1.Result.failure:type_name -> penstock.plugin.v1.Failure
-	15, // 13: penstock.plugin.v1.Result.findings:type_name -> penstock.plugin.v1.Finding
-	24, // 14: penstock.plugin.v1.Complete.request:type_name -> penstock.plugin.v1.CompletionRequest
-	25, // 15: penstock.plugin.v1.Completed.reply:type_name -> penstock.plugin.v1.CompletionReply
-	27, // 16: penstock.plugin.v1.Completed.error:type_name -> penstock.plugin.v1.ProviderError
-	21, // 17: penstock.plugin.v1.Message.parts:type_name -> penstock.plugin.v1.Part
-	22, // 18: penstock.plugin.v1.CompletionRequest.messages:type_name -> penstock.plugin.v1.Message
-	23, // 19: penstock.plugin.v1.CompletionRequest.sampling:type_name -> penstock.plugin.v1.Sampling
-	26, // 20: penstock.plugin.v1.CompletionReply.usage:type_name -> penstock.plugin.v1.Usage
-	27, // 21: penstock.plugin.v1.CompletionReply.error:type_name -> penstock.plugin.v1.ProviderError
+	5,  // 0: penstock.plugin.v1.StageInfo.config:type_name -> penstock.plugin.v1.ConfigField
+	5,  // 1: penstock.plugin.v1.ProviderInfo.config:type_name -> penstock.plugin.v1.ConfigField
+	5,  // 2: penstock.plugin.v1.ConfigField.block:type_name -> penstock.plugin.v1.ConfigField
+	10, // 3: penstock.plugin.v1.ConfigureReply.diagnostics:type_name -> penstock.plugin.v1.Diagnostic
+	9,  // 4: penstock.plugin.v1.ConfigureReply.model:type_name -> penstock.plugin.v1.Model
+	8,  // 5: penstock.plugin.v1.ConfigureReply.peer:type_name -> penstock.plugin.v1.Peer
+	13, // 6: penstock.plugin.v1.HostMessage.tasks:type_name -> penstock.plugin.v1.Task
+	20, // 7: penstock.plugin.v1.HostMessage.completed:type_name -> penstock.plugin.v1.Completed
+	14, // 8: penstock.plugin.v1.PluginMessage.results:type_name -> penstock.plugin.v1.Result
+	19, // 9: penstock.plugin.v1.PluginMessage.complete:type_name -> penstock.plugin.v1.Complete
+	17, // 10: penstock.plugin.v1.PluginMessage.logs:type_name -> penstock.plugin.v1.Log
+	18, // 11: penstock.plugin.v1.PluginMessage.progress:type_name -> penstock.plugin.v1.Progress
+	15, // 12: penstock.plugin.v1.Result.failure:type_name -> penstock.plugin.v1.Failure
+	16, // 13: penstock.plugin.v1.Result.findings:type_name -> penstock.plugin.v1.Finding
+	25, // 14: penstock.plugin.v1.Complete.request:type_name -> penstock.plugin.v1.CompletionRequest
+	26, // 15: penstock.plugin.v1.Completed.reply:type_name -> penstock.plugin.v1.CompletionReply
+	28, // 16: penstock.plugin.v1.Completed.error:type_name -> penstock.plugin.v1.ProviderError
+	22, // 17: penstock.plugin.v1.Message.parts:type_name -> penstock.plugin.v1.Part
+	23, // 18: penstock.plugin.v1.CompletionRequest.messages:type_name -> penstock.plugin.v1.Message
+	24, // 19: penstock.plugin.v1.CompletionRequest.sampling:type_name -> penstock.plugin.v1.Sampling
+	27, // 20: penstock.plugin.v1.CompletionReply.usage:type_name -> penstock.plugin.v1.Usage
+	28, // 21: penstock.plugin.v1.CompletionReply.error:type_name -> penstock.plugin.v1.ProviderError
 	0,  // 22: penstock.plugin.v1.ProviderError.kind:type_name -> penstock.plugin.v1.ProviderError.Kind
-	1,  // 23: penstock.plugin.v1.Stage.Describe:input_type -> penstock.plugin.v1.DescribeRequest
-	5,  // 24: penstock.plugin.v1.Stage.Configure:input_type -> penstock.plugin.v1.ConfigureRequest
-	10, // 25: penstock.plugin.v1.Stage.Work:input_type -> penstock.plugin.v1.HostMessage
-	1,  // 26: penstock.plugin.v1.Provider.Describe:input_type -> penstock.plugin.v1.DescribeRequest
-	20, // 27: penstock.plugin.v1.Provider.Configure:input_type -> penstock.plugin.v1.ConfigureProviderRequest
-	24, // 28: penstock.plugin.v1.Provider.Complete:input_type -> penstock.plugin.v1.CompletionRequest
-	2,  // 29: penstock.plugin.v1.Stage.Describe:output_type -> penstock.plugin.v1.StageInfo
-	6,  // 30: penstock.plugin.v1.Stage.Configure:output_type -> penstock.plugin.v1.ConfigureReply
-	11, // 31: penstock.plugin.v1.Stage.Work:output_type -> penstock.plugin.v1.PluginMessage
-	3,  // 32: penstock.plugin.v1.Provider.Describe:output_type -> penstock.plugin.v1.ProviderInfo
-	6,  // 33: penstock.plugin.v1.Provider.Configure:output_type -> penstock.plugin.v1.ConfigureReply
-	25, // 34: penstock.plugin.v1.Provider.Complete:output_type -> penstock.plugin.v1.CompletionReply
-	29, // [29:35] is the sub-list for method output_type
-	23, // [23:29] is the sub-list for method input_type
-	23, // [23:23] is the sub-list for extension type_name
-	23, // [23:23] is the sub-list for extension extendee
-	0,  // [0:23] is the sub-list for field type_name
+	1,  // 23: penstock.plugin.v1.ProviderError.billed:type_name -> penstock.plugin.v1.ProviderError.Billed
+	2,  // 24: penstock.plugin.v1.Stage.Describe:input_type -> penstock.plugin.v1.DescribeRequest
+	6,  // 25: penstock.plugin.v1.Stage.Configure:input_type -> penstock.plugin.v1.ConfigureRequest
+	11, // 26: penstock.plugin.v1.Stage.Work:input_type -> penstock.plugin.v1.HostMessage
+	2,  // 27: penstock.plugin.v1.Provider.Describe:input_type -> penstock.plugin.v1.DescribeRequest
+	21, // 28: penstock.plugin.v1.Provider.Configure:input_type -> penstock.plugin.v1.ConfigureProviderRequest
+	25, // 29: penstock.plugin.v1.Provider.Complete:input_type -> penstock.plugin.v1.CompletionRequest
+	3,  // 30: penstock.plugin.v1.Stage.Describe:output_type -> penstock.plugin.v1.StageInfo
+	7,  // 31: penstock.plugin.v1.Stage.Configure:output_type -> penstock.plugin.v1.ConfigureReply
+	12, // 32: penstock.plugin.v1.Stage.Work:output_type -> penstock.plugin.v1.PluginMessage
+	4,  // 33: penstock.plugin.v1.Provider.Describe:output_type -> penstock.plugin.v1.ProviderInfo
+	7,  // 34: penstock.plugin.v1.Provider.Configure:output_type -> penstock.plugin.v1.ConfigureReply
+	26, // 35: penstock.plugin.v1.Provider.Complete:output_type -> penstock.plugin.v1.CompletionReply
+	30, // [30:36] is the sub-list for method output_type
+	24, // [24:30] is the sub-list for method input_type
+	24, // [24:24] is the sub-list for extension type_name
+	24, // [24:24] is the sub-list for extension extendee
+	0,  // [0:24] is the sub-list for field type_name
 }
 
 func init() { file_plugins_proto_plugin_proto_init() }
@@ -2446,7 +2532,7 @@ func file_plugins_proto_plugin_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plugins_proto_plugin_proto_rawDesc), len(file_plugins_proto_plugin_proto_rawDesc)),
-			NumEnums:      1,
+			NumEnums:      2,
 			NumMessages:   27,
 			NumExtensions: 0,
 			NumServices:   2,

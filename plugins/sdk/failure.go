@@ -57,7 +57,17 @@ type ProviderError struct {
 	RequestID  string        // the server's own name of the call; empty: none
 	Status     int           // of HTTP; 0: none came
 	Usage      *Usage        // what the call has cost all the same; nil: unknown
+	Billed     Billed        // whether it may be on the vendor's bill without a Usage
 }
+
+// Billed says whether a call that failed is on the vendor's bill.
+type Billed = proto.ProviderError_Billed
+
+// What is known of it. Zero: the kind of the error decides.
+const (
+	NotBilled     = proto.ProviderError_BILLED_NOT     // it was never sent, or refused before an answer began
+	PerhapsBilled = proto.ProviderError_BILLED_PERHAPS // counted as the most that it may have cost
+)
 
 func (e *ProviderError) Error() string {
 	kind := strings.ToLower(e.Kind.String())

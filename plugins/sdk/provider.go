@@ -20,6 +20,11 @@ type Provider struct {
 	// Model tells what a model can do, from its name and a configuration without
 	// secrets; nil: nothing is known of any. It calls nobody.
 	Model func(model string, config []byte) Model
+	// Schema tells what to say of a schema of answers before it is sent, from the
+	// model's name and a configuration without secrets: what cannot be asked for, or,
+	// as warnings, what the server will not hold its answers to. nil: nothing. It
+	// calls nobody.
+	Schema func(model string, config, schema []byte) Diagnostics
 	// Peer tells whom a block calls, from a configuration without secrets, for
 	// telemetry to name; nil: nobody says. It calls nobody.
 	Peer func(config []byte) Peer
@@ -162,7 +167,7 @@ func refuse(err error) *proto.CompletionReply {
 		}
 	}
 	return &proto.CompletionReply{
-		Error:     &proto.ProviderError{Kind: p.Kind, Message: clean(p.Message), RetryAfterMillis: p.RetryAfter.Milliseconds()},
+		Error:     &proto.ProviderError{Kind: p.Kind, Message: clean(p.Message), RetryAfterMillis: p.RetryAfter.Milliseconds(), Billed: p.Billed},
 		RequestId: clean(p.RequestID), Usage: p.Usage,
 	}
 }

@@ -98,6 +98,11 @@ func (s *service) GRPCClient(context.Context, *plugin.GRPCBroker, *grpc.ClientCo
 	return nil, errors.New("a plugin is no host")
 }
 
+// streamWorkers is how many goroutines stand ready for calls. A new one would
+// begin with a small stack for each call, and copy it three times until an HTTP
+// exchange has room on it; more calls than these get one nevertheless.
+const streamWorkers = 64
+
 // serve runs the process of a plugin. The order matters: stdout belongs to the
 // handshake, so it is taken away before anything of the author's can print.
 func serve(name string, end func(), register func(started func(), s *grpc.Server)) {
@@ -130,7 +135,9 @@ func serve(name string, end func(), register func(started func(), s *grpc.Server
 		},
 		GRPCServer: func(options []grpc.ServerOption) *grpc.Server {
 			return grpc.NewServer(append(options,
-				grpc.MaxRecvMsgSize(proto.MaxMessage), grpc.MaxSendMsgSize(proto.MaxMessage))...)
+				grpc.MaxRecvMsgSize(proto.MaxMessage), grpc.MaxSendMsgSize(proto.MaxMessage),
+				grpc.StaticStreamWindowSize(proto.StreamWindow), grpc.StaticConnWindowSize(proto.ConnWindow),
+				grpc.NumStreamWorkers(streamWorkers))...)
 		},
 		Logger: hclog.New(&hclog.LoggerOptions{Level: hclog.Error, Output: stderr, JSONFormat: true}),
 	})

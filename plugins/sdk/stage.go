@@ -53,6 +53,7 @@ type Field struct {
 	Doc       string
 	Sensitive bool
 	Content   bool    // globs, relative to the pipeline's directory, of files whose content belongs to the action
+	Unkeyed   bool    // changes how the plugin works and never what comes of it: part of no action, so that a change runs nothing anew
 	Block     []Field // not nil: a nested block with these fields, Type is empty
 }
 
@@ -132,7 +133,7 @@ func fields(in []Field) []*proto.ConfigField {
 	for i, f := range in {
 		out[i] = &proto.ConfigField{
 			Name: f.Name, Type: f.Type, Required: f.Required, Default: f.Default, Doc: f.Doc,
-			Sensitive: f.Sensitive, Content: f.Content, IsBlock: f.Block != nil, Block: fields(f.Block),
+			Sensitive: f.Sensitive, Content: f.Content, Unkeyed: f.Unkeyed, IsBlock: f.Block != nil, Block: fields(f.Block),
 		}
 	}
 	return out

@@ -12,6 +12,7 @@ type Call struct {
 	Path    string // below the server's base
 	Request map[string]any
 	Schema  []byte   // as the server gets it, where that is not the one asked for
+	Wrapped bool     // the answer comes as the member of an object
 	Notes   []string // of what the request leaves to the reader
 	Read    func(*Answer) (*sdk.CompletionReply, error)
 }
@@ -19,12 +20,31 @@ type Call struct {
 // Completer answers each request by the call that it makes.
 func (s *Server) Completer(call func(*sdk.CompletionRequest) (*Call, error)) sdk.Completer {
 	return func(ctx context.Context, r *sdk.CompletionRequest) (*sdk.CompletionReply, error) {
+		if err := onlyText(r); err != nil {
+			return nil, err
+		}
 		c, err := call(r)
 		if err != nil {
 			return nil, err
 		}
 		return s.Ask(ctx, c)
 	}
+}
+
+// onlyText refuses what a request may hold in a later version of the protocol and
+// this one does not send: left out, it would be another request.
+func onlyText(r *sdk.CompletionRequest) error {
+	for i, m := range r.Messages {
+		if m.Role != "user" && m.Role != "assistant" {
+			return sdk.InvalidRequest("message %d has the role %q; this provider sends user and assistant", i+1, m.Role)
+		}
+		for _, p := range m.Parts {
+			if p.GetType() != "text" && p.GetType() != "" {
+				return sdk.InvalidRequest("message %d has a part of the type %q; this provider sends text alone", i+1, p.GetType())
+			}
+		}
+	}
+	return nil
 }
 
 // Ask makes a call: one attempt.
@@ -44,6 +64,9 @@ func (s *Server) Ask(ctx context.Context, c *Call) (*sdk.CompletionReply, error)
 	}
 	if reply.RequestId == "" {
 		reply.RequestId = requestID(answer.header)
+	}
+	if c.Wrapped {
+		unwrapReply(reply, answer.Streams())
 	}
 	reply.WireSchema = c.Schema
 	reply.Notes = append(c.Notes, reply.Notes...)

@@ -133,13 +133,15 @@ func (c *Complaint) details(raw json.RawMessage) {
 // Err is a complaint that came with, or inside, an answer: its headers tell when
 // to come again.
 func (c Complaint) Err(status int, header http.Header, now time.Time) *sdk.ProviderError {
+	said := httpStatus(status)
 	if status < 300 {
+		said = insteadOfAnswer(header)
 		if status = c.Status; status == 0 {
 			status = statusOf(c)
 		}
 	}
-	e := &sdk.ProviderError{Kind: kindOf(status, c), RequestID: requestID(header), Status: status}
-	e.Message = c.text(status)
+	e := &sdk.ProviderError{Kind: kindOf(status, c), RequestID: requestID(header), Status: status, Billed: billed(status)}
+	e.Message = c.text(said)
 	if passes(e.Kind) {
 		e.RetryAfter = hint(header, c, now)
 	}
@@ -153,12 +155,27 @@ func (c Complaint) Err(status int, header http.Header, now time.Time) *sdk.Provi
 	return e
 }
 
-// text is the complaint in one line.
-func (c Complaint) text(status int) string {
+// httpStatus is a status as it is told.
+func httpStatus(status int) string {
 	text := "HTTP " + strconv.Itoa(status)
 	if word := http.StatusText(status); word != "" {
 		text += " " + word
 	}
+	return text
+}
+
+// insteadOfAnswer says where a complaint stood whose answer has a status of
+// success: no status is told then, for whoever looks for it finds another.
+func insteadOfAnswer(header http.Header) string {
+	kind := header.Get("Content-Type")
+	if strings.Contains(kind, "event-stream") || strings.Contains(kind, "ndjson") {
+		return "an error inside the stream"
+	}
+	return "an error in place of an answer"
+}
+
+// text is the complaint in one line, after where it stood.
+func (c Complaint) text(text string) string {
 	for _, part := range []string{c.Kind, c.Code} {
 		if part != "" {
 			text += ", " + part
@@ -183,7 +200,9 @@ func OneLine(s string) string {
 // refusal is what an answer with a status of failure means.
 func refusal(status int, header http.Header, body []byte, now time.Time) *sdk.ProviderError {
 	if status < 400 {
-		return sdk.InvalidRequest("the server sends its callers to another address (HTTP %d): write that one as base_url, a key does not follow", status)
+		e := sdk.InvalidRequest("the server sends its callers to another address (HTTP %d): write that one as base_url, a key does not follow", status)
+		e.Billed = sdk.NotBilled
+		return e
 	}
 	c, ok := ReadComplaint(body)
 	if !ok && !strings.Contains(header.Get("Content-Type"), "html") {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"errors"
 	"math"
 	"net/http"
 	"strconv"
@@ -11,6 +12,11 @@ import (
 // hint is how long a server wants to be left alone; 0 where it does not say. Its
 // body goes first where it names a wait, then the headers by how exact they are.
 func hint(header http.Header, c Complaint, now time.Time) time.Duration {
+	if seconds, ok := strings.CutSuffix(c.retry, "s"); ok {
+		if d, ok := count(seconds, time.Second); ok && d > 0 {
+			return d
+		}
+	}
 	if d, err := time.ParseDuration(c.retry); err == nil && d > 0 {
 		return d
 	}
@@ -36,11 +42,16 @@ func clock(header http.Header, now time.Time) time.Time {
 	return now
 }
 
+// count is a number of units. One that no duration holds is as long as a wait can
+// be, longer than anybody waits: it was meant to be long.
 func count(text string, unit time.Duration) (time.Duration, bool) {
 	n, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
 	const most = 100 * 365 * 24 * time.Hour
-	if err != nil || math.IsNaN(n) || n < 0 || n > float64(most/unit) {
+	switch {
+	case err != nil && !errors.Is(err, strconv.ErrRange), math.IsNaN(n), n < 0:
 		return 0, false
+	case n > float64(most/unit):
+		return most, true
 	}
 	return time.Duration(n * float64(unit)), true
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-run/penstock/plugins/proto"
+	"github.com/penstock-run/penstock/plugins/sdk"
 )
 
 const (
@@ -46,7 +47,7 @@ var (
 		"context_length_exceeded", "context length", "maximum context", "context window", "prompt is too long", "too many tokens",
 		"input token count", "exceeds the available context", "request_too_large",
 	}
-	noSchema = []string{"compiled grammar", "grammar is too", "invalid schema", "json_schema", "response_format", "responsejsonschema", "output_config.format", "text.format"}
+	noSchema = []string{"compiled grammar", "grammar is too", "invalid schema", "too many states for serving", "invalid json schema", "json_schema", "response_format", "responsejsonschema", "output_config.format", "text.format"}
 	withheld = []string{"content_policy_violation", "content_filter", "content management policy", "prohibited_content"}
 	spent    = []string{"credit balance is too low", "spend limit", "usage limits", "exceeded your current quota, please check your plan"}
 )
@@ -87,6 +88,17 @@ func kindOf(status int, c Complaint) proto.ProviderError_Kind {
 		return invalid
 	}
 	return unavailable
+}
+
+// billed tells whether a call that was refused with a status may be on the bill:
+// a gateway that gave up on the server behind it does not know what that one went
+// on to write. All other refusals come instead of an answer, and cost nothing.
+func billed(status int) sdk.Billed {
+	switch status {
+	case 408, 499, 502, 504, 520, 522, 524:
+		return sdk.PerhapsBilled
+	}
+	return sdk.NotBilled
 }
 
 // perDay tells that a limit was met which a minute does not lift.

@@ -73,7 +73,7 @@ func (g *Gathered) Reply(finish string) *sdk.CompletionReply {
 // than of the whole or less than none, is taken as far as it can be, and told.
 func Usage(u *sdk.Usage, raw json.RawMessage) (*sdk.Usage, []string) {
 	u.Raw = raw
-	var notes []string
+	notes := append(Tokens("input", &u.Input), Tokens("output", &u.Output)...)
 	bound := func(name string, n *int64, most int64, whole string) {
 		switch {
 		case *n < 0:
@@ -84,13 +84,28 @@ func Usage(u *sdk.Usage, raw json.RawMessage) (*sdk.Usage, []string) {
 			*n = most
 		}
 	}
-	const any = 1 << 53
-	bound("input", &u.Input, any, "a number")
-	bound("output", &u.Output, any, "a number")
 	bound("cached input", &u.CachedInput, u.Input, "input")
 	bound("input written to the cache", &u.CacheWrite, u.Input-u.CachedInput, "input that was not cached")
 	bound("reasoning", &u.Reasoning, u.Output, "output")
+	u.Adjusted = len(notes) > 0
 	return u, notes
+}
+
+// mostTokens is more than any call has. It is what the host's own sums take at most
+// of one, so that all who tell of it tell one number.
+const mostTokens = 1 << 40
+
+// Tokens puts a number of tokens that cannot be into the bounds of what can, and
+// tells of it.
+func Tokens(name string, n *int64) []string {
+	told := *n
+	switch *n = min(max(*n, 0), mostTokens); {
+	case told < 0:
+		return []string{fmt.Sprintf("the server's usage tells %d tokens of %s, which is taken as none", told, name)}
+	case told > mostTokens:
+		return []string{fmt.Sprintf("the server's usage tells %d tokens of %s, which cannot be: it is taken as %d", told, name, *n)}
+	}
+	return nil
 }
 
 // Unfinished is a stream that ended without its end mark, after so many bytes of
@@ -101,5 +116,9 @@ func Unfinished(after int) error {
 
 // Garbled is a body with a status of success that is not the API's.
 func Garbled(body []byte) error {
-	return sdk.Unavailable("the server answered with what is no JSON of its API: %s", OneLine(string(body)))
+	said := OneLine(string(body))
+	if said == "" {
+		said = "an empty body"
+	}
+	return sdk.Unavailable("the server answered with what is no JSON of its API: %s", said)
 }

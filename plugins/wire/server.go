@@ -7,12 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/penstock-run/penstock/plugins/proto"
 	"github.com/penstock-run/penstock/plugins/sdk"
 )
 
@@ -50,6 +54,7 @@ type Answer struct {
 	body   io.Reader
 	close  func()
 	now    func() time.Time
+	begun  bool // something of the answer has come
 }
 
 // Read reads the body. Its errors are *sdk.ProviderError but for io.EOF.
@@ -58,8 +63,33 @@ func (a *Answer) Read(p []byte) (int, error) { return a.body.Read(p) }
 // Close lets go of the connection.
 func (a *Answer) Close() { a.close() }
 
-// Complain is what an error inside an answer means.
-func (a *Answer) Complain(c Complaint) error { return c.Err(http.StatusOK, a.header, a.now()) }
+// Complain is what an error inside an answer means. One that comes after
+// something of the answer may leave what was written on the bill.
+func (a *Answer) Complain(c Complaint) *sdk.ProviderError {
+	e := c.Err(http.StatusOK, a.header, a.now())
+	if a.begun {
+		e.Billed = sdk.PerhapsBilled
+	}
+	return e
+}
+
+// Events are the events of the answer's stream.
+func (a *Answer) Events() iter.Seq2[Event, error] { return eachOf(a, Events(a)) }
+
+// Lines are the lines of the answer, of which an empty one is no part.
+func (a *Answer) Lines() iter.Seq2[[]byte, error] { return eachOf(a, Lines(a)) }
+
+// eachOf notes that the answer has begun when a second piece of it is asked for.
+func eachOf[T any](a *Answer, pieces iter.Seq2[T, error]) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for piece, err := range pieces {
+			if !yield(piece, err) {
+				return
+			}
+			a.begun = true
+		}
+	}
+}
 
 // requestID is the server's own name of a call; empty where it gives none.
 func requestID(h http.Header) string {
@@ -76,7 +106,9 @@ func requestID(h http.Header) string {
 // *sdk.ProviderError.
 func (s *Server) Post(ctx context.Context, path string, document []byte) (*Answer, error) {
 	watched, watch := s.watch(ctx)
-	request, err := http.NewRequestWithContext(watched, http.MethodPost, s.base+path, bytes.NewReader(document))
+	var sent atomic.Bool // there is a connection for it; a dial may go on after the call has ended
+	traced := httptrace.WithClientTrace(watched, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { sent.Store(true) }})
+	request, err := http.NewRequestWithContext(traced, http.MethodPost, s.base+path, bytes.NewReader(document))
 	if err != nil {
 		watch.end()
 		return nil, sdk.InvalidRequest("%s%s is no address of a server", s.base, path)
@@ -89,9 +121,13 @@ func (s *Server) Post(ctx context.Context, path string, document []byte) (*Answe
 	request.Header.Set("Accept", "application/json, text/event-stream, application/x-ndjson")
 	response, err := s.client.Do(request)
 	if err != nil {
-		err = s.failure(watched, err)
+		failed := s.failure(watched, err)
 		watch.end()
-		return nil, err
+		failed.Billed = sdk.PerhapsBilled
+		if !sent.Load() {
+			failed.Billed = sdk.NotBilled
+		}
+		return nil, failed
 	}
 	watch.reset()
 	body := &body{server: s, ctx: watched, watch: watch, from: response.Body}
@@ -101,15 +137,26 @@ func (s *Server) Post(ctx context.Context, path string, document []byte) (*Answe
 	}
 	defer answer.Close()
 	text, _ := io.ReadAll(io.LimitReader(body, mostError)) // what came of it is told; the status says enough
-	return nil, refusal(response.StatusCode, response.Header, text, s.now())
+	return nil, s.found(refusal(response.StatusCode, response.Header, text, s.now()), path)
+}
+
+// found adds to an error of something that is not there where it was looked for:
+// most often the address is wrong, and only seldom the model. Neither a base nor a
+// path has a place for a user or a query.
+func (s *Server) found(e *sdk.ProviderError, path string) error {
+	if e.Kind == proto.ProviderError_NOT_FOUND {
+		e.Message = fmt.Sprintf("%s; %s%s was asked: look at base_url and model", strings.TrimRight(e.Message, ".:"), s.base, path)
+	}
+	return e
 }
 
 // failure is what a call came to that got no answer, or not all of one. The
 // request's address is left out: the user's own part of it may be a secret.
-func (s *Server) failure(ctx context.Context, err error) error {
+func (s *Server) failure(ctx context.Context, err error) *sdk.ProviderError {
 	var stalled *stalledError
 	var name *net.DNSError
 	var cert *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
 	var in *url.Error
 	if errors.As(err, &in) {
 		err = in.Err
@@ -123,6 +170,10 @@ func (s *Server) failure(ctx context.Context, err error) error {
 		return sdk.Unavailable("the request was cancelled")
 	case errors.As(err, &cert):
 		return sdk.Auth("the server at %s cannot prove who it is: %v", s.host(), cert.Err)
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return sdk.NotFound("the server at %s speaks http, not https: write http:// in base_url", s.host())
+	case errors.As(err, &plain):
+		return sdk.NotFound("the server at %s does not speak https: look at the scheme and the port of base_url", s.host())
 	case errors.As(err, &name) && name.IsNotFound:
 		return sdk.Unavailable("there is no server %s: look at base_url", name.Name)
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
@@ -187,5 +238,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if err == nil || err == io.EOF {
 		return n, err
 	}
-	return n, b.server.failure(b.ctx, err)
+	failed := b.server.failure(b.ctx, err)
+	failed.Billed = sdk.PerhapsBilled
+	return n, failed
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,7 +29,7 @@ func Fields(base, variable string, needed bool) []sdk.Field {
 		{Name: "api_key", Type: "string", Required: needed, Sensitive: true, Doc: fmt.Sprintf("The key. `env(%q)`", variable)},
 		{Name: "base_url", Type: "string", Default: fmt.Sprintf("%q", base), Doc: "Address of the server; paths of its API come after it."},
 		{Name: "headers", Type: "map(string)", Default: "{}", Sensitive: true, Doc: "Headers to send besides, for gateways."},
-		{Name: "stall_timeout", Type: "string", Default: `"2m"`, Doc: "How long a server may send nothing, the first byte included, before it counts as stalled."},
+		{Name: "stall_timeout", Type: "string", Default: `"2m"`, Unkeyed: true, Doc: "How long a server may send nothing, the first byte included, before it counts as stalled."},
 	}
 }
 
@@ -72,7 +73,18 @@ func (c *Check) Model(model, example string) {
 	}
 }
 
-// Err is what was complained of, or nil.
+// Warn says that an attribute does not do what it seems to; the block can be used.
+func (c *Check) Warn(attribute, summary, format string, args ...any) {
+	c.Complain(attribute, summary, format, args...)
+	c.said[len(c.said)-1].Warning = true
+}
+
+// Refused tells whether something cannot be used, and was not only warned of.
+func (c *Check) Refused() bool {
+	return slices.ContainsFunc(c.said, func(d sdk.Diagnostic) bool { return !d.Warning })
+}
+
+// Err is what was complained and warned of, or nil.
 func (c *Check) Err() error {
 	if len(c.said) == 0 {
 		return nil
@@ -87,10 +99,11 @@ func (s *Settings) Server(c *Check, base string, api http.Header) *Server {
 	if s.BaseURL != nil {
 		base = *s.BaseURL
 	}
-	if u, err := url.Parse(base); err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" {
+	switch u, err := url.Parse(base); {
+	case err == nil && (u.User != nil || u.RawQuery != "" || u.Fragment != ""):
+		c.Complain("base_url", "Not an address", "base_url takes no user, query or fragment: a key belongs into api_key or headers, where it is kept secret.")
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || !isPort(u.Port()):
 		c.Complain("base_url", "Not an address", "%q is not the address of a server; write one like \"http://127.0.0.1:8000/v1\".", base)
-	} else if u.User != nil || u.RawQuery != "" || u.Fragment != "" {
-		c.Complain("base_url", "Not an address", "base_url ends with a path: a key belongs into api_key or headers, where it is kept secret.")
 	}
 	if s.StallTimeout != nil {
 		d, err := time.ParseDuration(*s.StallTimeout)
@@ -109,9 +122,27 @@ func (s *Settings) Server(c *Check, base string, api http.Header) *Server {
 			c.Complain("headers", "Not a header", "%q is not the name of a header, or its value has characters that a header cannot hold.", name)
 			continue
 		}
+		if s.bearsKey(header.Get(name)) {
+			c.Warn("headers", "The key is not sent", "%q of headers takes the place of the header that would bear api_key: write one of the two.", name)
+		}
 		header.Set(name, value)
 	}
 	return NewServer(base, header, stall)
+}
+
+// bearsKey tells whether a header of the API is the one with the key in it.
+func (s *Settings) bearsKey(value string) bool {
+	if s.APIKey == nil {
+		return false
+	}
+	key := strings.TrimSpace(*s.APIKey)
+	return key != "" && strings.HasSuffix(value, key)
+}
+
+// isPort tells whether a port, where an address names one, can be one.
+func isPort(port string) bool {
+	n, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && n > 0
 }
 
 // Key is the API key, without the white space that a file or a shell leaves

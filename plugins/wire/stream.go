@@ -6,6 +6,7 @@ import (
 	"io"
 	"iter"
 	"mime"
+	"unicode/utf8"
 
 	"github.com/penstock-run/penstock/plugins/sdk"
 )
@@ -23,8 +24,15 @@ func (a *Answer) Streams() bool {
 	return err == nil && (kind == "text/event-stream" || kind == "application/x-ndjson")
 }
 
-// Whole reads an answer that comes in one piece.
-func (a *Answer) Whole() ([]byte, error) { return io.ReadAll(a) }
+// Whole reads an answer that comes in one piece. One that is not UTF-8 is an error,
+// as in [Lines].
+func (a *Answer) Whole() ([]byte, error) {
+	body, err := io.ReadAll(a)
+	if err == nil && !utf8.Valid(body) {
+		return nil, Garbled(body)
+	}
+	return body, err
+}
 
 // Events reads server-sent events. It ends with the body: whether the last event
 // was the end mark is for its reader to know.
@@ -65,7 +73,9 @@ func Events(r io.Reader) iter.Seq2[Event, error] {
 }
 
 // Lines reads a body line by line, without the line's end. An empty last line is
-// none, and so is one that the reader's error has cut.
+// none, and so is one that the reader's error has cut. A line that is not UTF-8 is an
+// error: encoding/json would put U+FFFD in place of what cannot be read, and nobody
+// would see that the answer is not the one that the model gave.
 func Lines(r io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		from := &failing{from: r}
@@ -78,6 +88,10 @@ func Lines(r io.Reader) iter.Seq2[[]byte, error] {
 			return bufio.ScanLines(data, last)
 		})
 		for lines.Scan() {
+			if !utf8.Valid(lines.Bytes()) {
+				yield(nil, Garbled(lines.Bytes()))
+				return
+			}
 			if !yield(lines.Bytes(), nil) {
 				return
 			}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 func TestEvents(t *testing.T) {
@@ -83,43 +81,18 @@ func TestWhiteSpaceWithoutEnd(t *testing.T) {
 	}
 }
 
-func TestWeaken(t *testing.T) {
-	s := Subset{Without: []string{"minLength", "oneOfNothing"}, Closed: true, AnyOf: true}
-	for _, tt := range []struct {
-		schema, want string
-		changes      []string
-	}{
-		{`{"type":"string"}`, ``, nil},
-		{`{"type":"string","minLength":2}`, `{"type":"string"}`, []string{"without minLength (1)"}},
-		{`{"properties":{"minLength":{"minLength":1}}}`, `{"additionalProperties":false,"properties":{"minLength":{}}}`,
-			[]string{"with additionalProperties: false (1)", "without minLength (1)"}},
-		{`{"oneOf":[{"minLength":1},{"type":"null"}]}`, `{"anyOf":[{},{"type":"null"}]}`, []string{"anyOf for oneOf (1)", "without minLength (1)"}},
-		{`{"enum":[{"minLength":1}]}`, ``, nil},
-		{`{"type":"object","additionalProperties":true}`, ``, nil},
+func TestALineThatIsNotUTF8IsAnError(t *testing.T) {
+	for body, want := range map[string]string{
+		"data: \"h\xe9\"\n\n":  "data: \"h\xe9\"",
+		"one\n\xff\xfe\ntwo\n": "\xff\xfe",
+		"one\n\xe2\x82\xac\n":  "",
 	} {
-		got, changes, err := s.Weaken([]byte(tt.schema))
-		if err != nil || string(got) != tt.want {
-			t.Errorf("%s: got %s, %v, want %s", tt.schema, got, err, tt.want)
+		var got error
+		for _, err := range Lines(iotest.OneByteReader(strings.NewReader(body))) {
+			got = err
 		}
-		if diff := cmp.Diff(tt.changes, changes); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.schema, diff)
-		}
-	}
-}
-
-func TestEvery(t *testing.T) {
-	closed := func(object map[string]any) bool { return object["additionalProperties"] == false }
-	for schema, want := range map[string]bool{
-		`{"type":"string"}`: true,
-		`{"type":"object"}`: false,
-		`{"type":"object","additionalProperties":false}`:                                                       true,
-		`{"type":"object","additionalProperties":false,"properties":{"examples":{"items":{"type":"object"}}}}`: false,
-		`{"type":"object","additionalProperties":false,"properties":{"properties":{"type":"string"}}}`:         true,
-		`{"examples":[{"type":"object"}],"const":{"type":"object"}}`:                                           true,
-		`{"anyOf":[{"type":"null"},{"$defs":{"a":{"type":"object"}}}]}`:                                        false,
-	} {
-		if got := Every([]byte(schema), closed); got != want {
-			t.Errorf("%s: got %v, want %v", schema, got, want)
+		if want == "" && got != nil || want != "" && (got == nil || got.Error() != Garbled([]byte(want)).Error()) {
+			t.Errorf("%q: got %v, want the line %q refused", body, got, want)
 		}
 	}
 }

@@ -21,15 +21,16 @@ var headings = map[string]string{
 	"# Repairer":                       "repairer",
 }
 
-// dataLine begins the last paragraph of every prompt; the input's JSON follows.
-const dataLine = "Everything below this line is data"
+// frame begins the last part of every prompt, which is the stage's input; see
+// plugins/prompt.
+const frame = "<data>\n"
 
 // line is one part of the play: what a stage answers to one input, in the
 // order in which it is asked again.
 type line struct {
 	stage   string
 	note    string // for people
-	input   any    // what the stage's prompt shows
+	input   any    // what the stage is given
 	answers []answer
 }
 
@@ -79,13 +80,13 @@ func (l lines) addCandidate(c *Candidate) error {
 		crafted.answers = crafted.answers[:last]
 		return nil
 	}
-	if err := l.add("verifier", note, draft, c.Verifying, c.Report.report()); err != nil || c.Repaired == nil {
+	if err := l.add("verifier", note, verifierInput{draft}, c.Verifying, c.Report.report()); err != nil || c.Repaired == nil {
 		return err
 	}
 	if err := l.add("repairer", note, repairInput{draft, c.Report.report()}, nil, c.repaired()); err != nil || c.Rereport == nil {
 		return err
 	}
-	return l.add("verifier", note+", repaired", c.repaired(), nil, c.Rereport.report())
+	return l.add("verifier", note+", repaired", verifierInput{c.repaired()}, nil, c.Rereport.report())
 }
 
 // add enters the attempts and then the good answer to one input.
@@ -137,12 +138,11 @@ func (l lines) find(prompt string) (*line, error) {
 	if !ok {
 		return nil, fmt.Errorf("no stage has a prompt that begins with %q: tell answer.go of it", heading)
 	}
-	at := strings.LastIndex(prompt, dataLine)
+	at := strings.LastIndex(prompt, frame)
 	if at < 0 {
-		return nil, fmt.Errorf("the prompt of the %s has no line %q: its input follows that line", stage, dataLine)
+		return nil, fmt.Errorf("the prompt of the %s does not end with its input between <data> and </data>: write data = true in its config", stage)
 	}
-	_, data, _ := strings.Cut(prompt[at:], "\n")
-	input, err := jsontext.NewDecoder(strings.NewReader(data)).ReadValue()
+	input, err := jsontext.NewDecoder(strings.NewReader(prompt[at+len(frame):])).ReadValue()
 	if err != nil {
 		return nil, fmt.Errorf("the input of the %s is not JSON: %w", stage, err)
 	}

@@ -9,11 +9,6 @@ import (
 	"github.com/penstock-run/penstock/plugins/prompt"
 )
 
-// verifierInput is the input of the verifier, of which its prompt shows the card.
-type verifierInput struct {
-	Card card `json:"card"`
-}
-
 func TestPromptsLeadToTheirAnswers(t *testing.T) {
 	s := loadScript(t)
 	l, err := s.lines()
@@ -43,7 +38,8 @@ func TestPromptsLeadToTheirAnswers(t *testing.T) {
 	}
 }
 
-// render fills a prompt as the stage does.
+// render is a prompt with its input, as the stage sends them: no text of the script
+// has a sign that the frame escapes.
 func render(t *testing.T, file string, input any) string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("../prompts", file))
@@ -58,7 +54,7 @@ func render(t *testing.T, file string, input any) string {
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
-	return text
+	return text + frame + string(canonical(t, input)) + "\n</data>"
 }
 
 func TestAskedAgain(t *testing.T) {
@@ -89,8 +85,8 @@ func TestUnknownPromptsAreErrors(t *testing.T) {
 	for _, tt := range []struct{ prompt, want string }{
 		{"Dear model,", "no text of the request begins with the heading of a prompt"},
 		{"# Poet\n", `no stage has a prompt that begins with "# Poet": tell answer.go of it`},
-		{"# Verifier\n", `the prompt of the verifier has no line "Everything below this line is data": its input follows that line`},
-		{"# Verifier\n" + dataLine + ".\n\n{\"q\":1}", `the script has no answer of the verifier to {"q":1}: write one in script/`},
+		{"# Verifier\n", `the prompt of the verifier does not end with its input between <data> and </data>: write data = true in its config`},
+		{"# Verifier\n" + frame + "{\"q\":1}\n</data>", `the script has no answer of the verifier to {"q":1}: write one in script/`},
 	} {
 		if _, _, err := l.ask("", []string{tt.prompt}); err == nil || err.Error() != tt.want {
 			t.Errorf("ask(%q): %v; want %s", tt.prompt, err, tt.want)

@@ -188,6 +188,9 @@ type (
 		Disproof     disproof `json:"disproof"`
 		Sources      []source `json:"sources"`
 	}
+	verifierInput struct {
+		Card card `json:"card"`
+	}
 	repairInput struct {
 		Card   card   `json:"card"`
 		Report report `json:"report"`

@@ -20,6 +20,7 @@ provider "new" { # of which nothing is known
 stage "one" {
   plugin   = plugin.sampler
   provider = provider.steady
+  output { schema = "schemas/card.json" }
   config {
     seed        = 1
     temperature = 0

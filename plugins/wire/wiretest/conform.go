@@ -40,6 +40,8 @@ type Wire struct {
 // Conform runs the suite: what every provider owes its callers, whichever wire it
 // speaks.
 func Conform(t *testing.T, w Wire) {
+	ours := &suite{Wire: w, player: own{}}
+	ours.group(t, "bills", ours.bills) // by faults that no other server plays all of
 	if left := ConformOn(t, w, own{}); len(left) > 0 {
 		t.Errorf("not played: %q", left)
 	}
@@ -140,6 +142,7 @@ func (s *suite) ends(t *testing.T) {
 	}
 	for name, e := range map[string]end{
 		"cut off, though it looks whole": {"length", true, []string{"length"}},
+		"refused and cut off":            {"refusal, cut off", s.Refuses, []string{"refusal", "content_filter"}},
 		"refused":                        {"refusal", s.Refuses, []string{"refusal", "content_filter"}},
 		"withheld":                       {"content_filter", s.Filters, []string{"content_filter", "refusal"}},
 	} {
@@ -384,6 +387,23 @@ func (s *suite) calls(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	}, Step{Text: "abc", Fault: Stall, After: 1})
+	for what, change := range map[string]func(*sdk.Message){
+		"a picture":      func(m *sdk.Message) { m.Parts = append(m.Parts, &sdk.Part{Type: "image", Text: "iVBORw0KGgo="}) },
+		"a strange role": func(m *sdk.Message) { m.Role = "tool" },
+	} {
+		s.run(t, what, func(t *testing.T, at Played) {
+			prompt := Prompt()
+			change(prompt.Messages[2])
+			_, err := s.completer(t, at.URL, nil)(t.Context(), prompt)
+			var p *sdk.ProviderError
+			if !errors.As(err, &p) || p.Kind != proto.ProviderError_INVALID_REQUEST || !strings.Contains(p.Message, "message 3") {
+				t.Errorf("got %v, want the message and INVALID_REQUEST", err)
+			}
+			if n := len(at.Asked()); n > 0 {
+				t.Errorf("the server was asked %d times for less than was meant", n)
+			}
+		}, Step{Text: "a"})
+	}
 	other := Serve(t, Step{Text: "a"})
 	redirect := Step{Status: 307, Header: http.Header{"Location": {other.URL + "/v1/elsewhere"}}, Body: "x"}
 	s.fails(t, "redirected", "INVALID_REQUEST", redirect, func(t *testing.T, _ *sdk.ProviderError) {

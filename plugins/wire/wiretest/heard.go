@@ -35,6 +35,9 @@ func Heard(r Request) *sdk.CompletionRequest {
 			heard.Schema, _ = json.Marshal(at.is) // what was decoded can be encoded
 		}
 	}
+	for _, tool := range body.list("tools") {
+		heard.Schema, _ = json.Marshal(tool.at("input_schema").is)
+	}
 	return heard
 }
 

@@ -26,7 +26,7 @@ const (
 type Step struct {
 	Text     string
 	Thoughts string // before the text
-	Finish   string // "stop" (or empty), "length", "refusal", "content_filter"
+	Finish   string // "stop" (or empty), "length", "refusal", "refusal, cut off", "content_filter"
 	Model    string // empty: "served-1"
 	Usage    *Usage // nil: none is told
 	Pieces   int    // of the text in a stream; 0: three
@@ -52,7 +52,8 @@ type Request struct {
 	Body   map[string]any
 }
 
-// Server answers by a script, in the wire that the path of a request names.
+// Server answers by a script, in the wire that the path of a request names. A schema
+// that the vendor's server would refuse is refused, whatever the script says.
 type Server struct {
 	URL string
 
@@ -113,6 +114,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if speaker == nil {
 		http.NotFound(w, r)
 		return
+	}
+	if refused := Taste(request); refused != "" {
+		step = Step{Status: http.StatusBadRequest, Body: encode(object{"error": object{"message": "Invalid schema: " + refused}})}
 	}
 	for name, values := range step.Header {
 		w.Header()[http.CanonicalHeaderKey(name)] = values

@@ -63,9 +63,12 @@ func word(s Step, words object) any {
 	return words[s.Finish]
 }
 
+// refuses tells whether the text is a refusal.
+func (s Step) refuses() bool { return strings.HasPrefix(s.Finish, "refusal") }
+
 type chat struct{}
 
-var chatWords = object{"stop": "stop", "length": "length", "content_filter": "content_filter", "refusal": "stop"}
+var chatWords = object{"stop": "stop", "length": "length", "content_filter": "content_filter", "refusal": "stop", "refusal, cut off": "length"}
 
 func (chat) contentType() string { return "text/event-stream" }
 
@@ -82,7 +85,7 @@ func (chat) usage(u *Usage) any {
 
 func (c chat) whole(s Step) object {
 	message := object{"role": "assistant", "content": s.Text, "reasoning_content": s.Thoughts}
-	if s.Finish == "refusal" {
+	if s.refuses() {
 		message["content"], message["refusal"] = nil, s.Text
 	}
 	return object{
@@ -100,7 +103,7 @@ func (c chat) stream(s Step) (start string, pieces []string, end string) {
 		start += chunk(object{"reasoning_content": s.Thoughts}, nil)
 	}
 	field := "content"
-	if s.Finish == "refusal" {
+	if s.refuses() {
 		field = "refusal"
 	}
 	for _, piece := range split(s) {
@@ -127,6 +130,9 @@ func (responses) whole(s Step) object {
 	switch s.Finish {
 	case "refusal":
 		part = object{"type": "refusal", "refusal": s.Text}
+	case "refusal, cut off":
+		part = object{"type": "refusal", "refusal": s.Text}
+		r["status"], r["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
 	case "length":
 		r["status"], r["incomplete_details"] = "incomplete", object{"reason": "max_output_tokens"}
 	case "content_filter":
@@ -152,7 +158,7 @@ func (r responses) stream(s Step) (start string, pieces []string, end string) {
 		pieces = append(pieces, named("response.output_text.delta", object{"delta": piece}))
 	}
 	name := "response.completed"
-	if s.Finish == "length" || s.Finish == "content_filter" {
+	if s.Finish == "length" || s.Finish == "content_filter" || s.Finish == "refusal, cut off" {
 		name = "response.incomplete"
 	}
 	return start, pieces, named(name, object{"response": r.whole(s)})
@@ -164,7 +170,7 @@ func (responses) failure() string {
 
 type messages struct{}
 
-var messageWords = object{"stop": "end_turn", "length": "max_tokens", "refusal": "refusal", "content_filter": "refusal"}
+var messageWords = object{"stop": "end_turn", "length": "max_tokens", "refusal": "refusal", "refusal, cut off": "refusal", "content_filter": "refusal"}
 
 func (messages) contentType() string { return "text/event-stream" }
 
@@ -212,7 +218,7 @@ func (messages) failure() string {
 
 type gemini struct{}
 
-var geminiWords = object{"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY", "refusal": "PROHIBITED_CONTENT"}
+var geminiWords = object{"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY", "refusal": "PROHIBITED_CONTENT", "refusal, cut off": "PROHIBITED_CONTENT"}
 
 func (gemini) contentType() string { return "text/event-stream" }
 
@@ -253,7 +259,7 @@ func (ollama) contentType() string { return "application/x-ndjson" }
 
 func (ollama) last(s Step, text string) object {
 	r := object{"model": modelOf(s), "message": object{"role": "assistant", "content": text}, "done": true, "done_reason": "stop"}
-	if s.Finish == "length" {
+	if s.Finish == "length" || s.Finish == "refusal, cut off" {
 		r["done_reason"] = "length"
 	}
 	if s.Usage != nil {

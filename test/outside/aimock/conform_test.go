@@ -42,6 +42,7 @@ var (
 	}
 	noParts   = []string{"usage/a part that cannot be"}
 	noRefusal = []string{"ends/refused, streamed", "ends/refused, whole"}
+	notBoth   = []string{"ends/refused and cut off, streamed", "ends/refused and cut off, whole"}
 	noFilter  = []string{"ends/withheld, streamed", "ends/withheld, whole"}
 )
 
@@ -63,22 +64,22 @@ func TestConforms(t *testing.T) {
 		"openai, chat": {
 			over(map[string]any{}),
 			player{streams: true, model: true, usage: true, ends: map[string]string{"length": "length", "content_filter": "content_filter"}},
-			[][]string{never, notWhole, noParts, noRefusal, {"ends/withheld, whole"}},
+			[][]string{never, notWhole, noParts, noRefusal, notBoth, {"ends/withheld, whole"}},
 		},
 		"openai, chat, whole": {
 			over(map[string]any{"stream": false}),
 			player{model: true, usage: true, ends: map[string]string{"length": "length", "content_filter": "content_filter"}},
-			[][]string{never, notStreamed, noParts, noRefusal},
+			[][]string{never, notStreamed, noParts, noRefusal, notBoth},
 		},
 		"openai, responses": {
 			over(map[string]any{"api": "responses"}),
 			player{streams: true, model: true, usage: true, ends: map[string]string{"length": "length"}},
-			[][]string{never, notWhole, noParts, noRefusal, noFilter},
+			[][]string{never, notWhole, noParts, noRefusal, notBoth, noFilter},
 		},
 		"openai, responses, whole": {
 			over(map[string]any{"api": "responses", "stream": false}),
 			player{model: true, usage: true, ends: map[string]string{"length": "length"}},
-			[][]string{never, notStreamed, noParts, noRefusal, noFilter},
+			[][]string{never, notStreamed, noParts, noRefusal, notBoth, noFilter},
 		},
 		"anthropic": {
 			wiretest.Wire{
@@ -86,14 +87,14 @@ func TestConforms(t *testing.T) {
 				CacheRead: true, CacheWrite: true, Reasoning: true,
 			},
 			player{streams: true, model: true, usage: true, ends: map[string]string{"length": "length", "refusal": "refusal"}},
-			[][]string{never, notWhole, noParts, noFilter, {"ends/refused, whole"}},
+			[][]string{never, notWhole, noParts, notBoth, noFilter, {"ends/refused, whole"}},
 		},
 		"gemini": {
 			wiretest.Wire{
 				Provider: gemini.Provider, Model: "gemini-2.5-flash", Refuses: true, Filters: true, Overload: "OVERLOADED", CacheRead: true, Reasoning: true,
 			},
 			player{streams: true, usage: true, ends: map[string]string{"length": "length", "content_filter": "content_filter", "refusal": "PROHIBITED_CONTENT"}},
-			[][]string{never, notWhole, noParts, {"answers/of another model", "ends/refused, whole", "ends/withheld, whole"}},
+			[][]string{never, notWhole, noParts, notBoth, {"answers/of another model", "ends/refused, whole", "ends/withheld, whole"}},
 		},
 		"ollama": {
 			wiretest.Wire{Provider: ollama.Provider, Model: "llama3.2", Overload: "UNAVAILABLE"},
