@@ -51,6 +51,7 @@ type appendLog struct {
 	pending []byte // frames without their sums
 	starts  []int  // of each frame in pending
 	flushed uint64 // bytes that left pending in all
+	gone    int    // frames likewise
 	dirty   bool   // appended since the last sync
 }
 
@@ -149,10 +150,14 @@ func (l *appendLog) frame(start int) []byte {
 	return rest[:frameLen(rest)]
 }
 
-// flush appends the first n pending frames. Where it fails nothing has
+// mark stands for all frames that were added so far.
+func (l *appendLog) mark() int { return l.gone + len(l.starts) }
+
+// flush appends the pending frames before a mark. Where it fails nothing has
 // changed, here or in the file, and it may be called again.
-func (l *appendLog) flush(n int) error {
-	if n == 0 {
+func (l *appendLog) flush(mark int) error {
+	n := mark - l.gone
+	if n <= 0 {
 		return nil
 	}
 	if err := l.open(); err != nil {
@@ -179,11 +184,7 @@ func (l *appendLog) append(n int, at int64) error {
 	for _, start := range l.starts[:n] {
 		sealFrame(l.frame(start), at+int64(start))
 	}
-	_, err := l.f.WriteAt(l.pending[:end], at)
-	if err == nil {
-		_, err = l.f.WriteAt(commitFrame(at, n, at+int64(end)), at+int64(end))
-	}
-	if err != nil {
+	if err := l.write(end, n, at); err != nil {
 		// A piece that cannot be taken back is no commit: the next appender cuts it.
 		_ = l.f.Truncate(at)
 		return storeError("append to", l.path, err)
@@ -200,6 +201,23 @@ func (l *appendLog) append(n int, at int64) error {
 	return nil
 }
 
+// write writes the first n pending frames, which take end bytes, and their commit:
+// in one piece where no other frame stands behind them.
+func (l *appendLog) write(end, n int, at int64) error {
+	commit := commitFrame(at, n, at+int64(end))
+	if end == len(l.pending) {
+		l.pending = append(l.pending, commit...)
+		_, err := l.f.WriteAt(l.pending, at)
+		l.pending = l.pending[:end]
+		return err
+	}
+	if _, err := l.f.WriteAt(l.pending[:end], at); err != nil {
+		return err
+	}
+	_, err := l.f.WriteAt(commit, at+int64(end))
+	return err
+}
+
 // drop forgets the first n pending frames, which take end bytes.
 func (l *appendLog) drop(n, end int) {
 	l.pending = l.pending[:copy(l.pending, l.pending[end:])]
@@ -208,6 +226,7 @@ func (l *appendLog) drop(n, end int) {
 		l.starts[i] -= end
 	}
 	l.flushed += uint64(end)
+	l.gone += n
 }
 
 // settle makes sure, under the exclusive lock, that the file ends with a good

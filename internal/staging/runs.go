@@ -141,7 +141,7 @@ func (x *runJournal) write(kind byte, payload []byte) error {
 	if _, _, err := x.log.add(kind, func(b []byte) []byte { return append(b, payload...) }); err != nil {
 		return err
 	}
-	err := x.log.flush(len(x.log.starts))
+	err := x.log.flush(x.log.mark())
 	if err != nil {
 		x.log.drop(len(x.log.starts), len(x.log.pending)) // the caller knows that it was not written
 	}

@@ -174,9 +174,8 @@ func (s *Store) touched(f *os.File) {
 func (s *Store) Dirty() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := s.puts + len(s.claims.asked) + len(s.claims.leaving) + len(s.unsynced)
+	n := s.unwritten() + len(s.claims.asked) + len(s.claims.leaving) + len(s.unsynced)
 	for _, l := range s.logs() {
-		n += len(l.starts)
 		if l.dirty {
 			n++
 		}
@@ -184,19 +183,27 @@ func (s *Store) Dirty() int {
 	return n
 }
 
+// unwritten is how many artifacts and records the kernel has not got.
+func (s *Store) unwritten() int {
+	n := s.puts
+	for _, l := range s.logs() {
+		n += len(l.starts)
+	}
+	return n
+}
+
 // Write hands actions and their artifacts over to the kernel, so that they outlive
 // this process, however it ends. Durable they are with the next Flush. It is for what
-// was paid for, and costs no sync.
+// was paid for, and waits for no sync, not even for one that is under way: a record
+// may be durable before its artifact is, which whoever reads it then finds absent.
 func (s *Store) Write() error {
-	s.flushing.Lock()
-	defer s.flushing.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.writeArtifacts(); err != nil {
 		return err
 	}
 	for _, l := range []*appendLog{&s.recipes.log, &s.actions.log} {
-		if err := l.flush(len(l.starts)); err != nil {
+		if err := l.flush(l.mark()); err != nil {
 			return err
 		}
 	}
@@ -239,14 +246,17 @@ func (s *Store) logs() [3]*appendLog {
 // each log refer to nothing later.
 func (s *Store) flushArtifacts() (files []*os.File, marks [3]int, err error) {
 	for i, l := range s.logs() {
-		marks[i] = len(l.starts)
+		marks[i] = l.mark()
 	}
 	s.claims.depart()
-	if s.puts == 0 && marks == [3]int{} && len(s.unsynced) == 0 {
+	if s.unwritten() == 0 && len(s.unsynced) == 0 {
 		return nil, marks, nil
 	}
 	if err := s.writeArtifacts(); err != nil {
 		return nil, marks, err
+	}
+	if s.own != nil {
+		s.own.writeIndex()
 	}
 	files, s.unsynced = s.unsynced, nil
 	return files, marks, nil
@@ -264,7 +274,6 @@ func (s *Store) writeArtifacts() error {
 		if err := s.own.write(); err != nil {
 			return err
 		}
-		s.own.writeIndex()
 		s.touched(s.own.f)
 	}
 	s.puts = 0
