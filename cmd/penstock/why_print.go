@@ -55,6 +55,7 @@ func (c *command) printItemWhy(why *engine.ItemWhy) error {
 		if step.Visit != nil {
 			p.Line("")
 			w.visit(step.Visit)
+			w.in().answers(step.Completions)
 			continue
 		}
 		w.route(step.Route)
@@ -96,6 +97,7 @@ func (w whyWriter) visit(v *engine.VisitFacts) {
 	}
 	w.line("%s, pass %d: %s (%s)", v.Stage, v.Pass, end, strings.Join(facts, ", "))
 	in := w.in()
+	in.paid(v)
 	if v.Failure != nil && v.Failure.Message != "" {
 		in.line("%s", v.Failure.Message)
 	}

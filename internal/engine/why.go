@@ -48,6 +48,9 @@ type CodeWhy struct {
 type Step struct {
 	Visit *VisitFacts `json:"visit,omitempty"`
 	Route *RouteWhy   `json:"route,omitempty"`
+	// Completions of Visit, in the order in which they came; nil: it has none, or
+	// nothing is known of them any more.
+	Completions []Answered `json:"completions,omitempty"`
 }
 
 // VisitFacts are what is known of a visit without comparing it.
@@ -73,6 +76,11 @@ type VisitFacts struct {
 	// USD is what its completions cost by the prices of that run; nil: unknown,
 	// or nobody was asked.
 	USD *float64 `json:"usd,omitempty"`
+	// Of USD and Tokens:
+	Price     string `json:"price,omitempty"`    // what the price was taken from; absent: none is known
+	Attempts  int    `json:"attempts,omitzero"`  // calls of the provider, those in vain among them; 0: none, or not told
+	Estimated int    `json:"estimated,omitzero"` // attempts that count with the most that they may have cost; 0: none, or not told
+	Unpriced  int    `json:"unpriced,omitzero"`  // attempts whose price is not known; 0: none, or not told
 }
 
 // VisitState tells how a visit came by its result.
@@ -233,7 +241,11 @@ func WhyItem(store *staging.Store, dir, key string) (*ItemWhy, error) {
 		return nil, err
 	}
 	n := p.last()
-	w := p.itemWhy(p.member(n), p.trails[n].Run, p.outline(n))
+	m := p.member(n)
+	w := p.itemWhy(m, p.trails[n].Run, p.outline(n))
+	if err := w.answer(store, m.Trail); err != nil {
+		return nil, err
+	}
 	if w.Record != nil {
 		if err := w.Record.find(dir); err != nil {
 			return nil, err
@@ -298,10 +310,12 @@ func visitFacts(v *dag.Visit, o *outline) *VisitFacts {
 		Calls: v.Facts.Calls, Tokens: v.Facts.Input + v.Facts.OutTokens,
 	}
 	if v.Facts.Paid.Attempts > 0 {
-		f.Tokens, f.USD = v.Facts.Paid.Sum(), v.Facts.Paid.Cost()
+		paid := &v.Facts.Paid
+		f.Tokens, f.USD = paid.Sum(), paid.Cost()
+		f.Price, f.Attempts, f.Estimated, f.Unpriced = paid.Price, paid.Attempts, paid.Estimated, paid.Unpriced
 	} else if s := o.stage(v.Stage); s != nil && s.Price != nil && v.Facts.Calls > 0 && !v.Facts.Recorded && !v.Facts.Unpaid {
 		usd := paidFor(&v.Facts, s.Price)
-		f.USD = &usd
+		f.USD, f.Price = &usd, s.Price.From
 	}
 	return f
 }
