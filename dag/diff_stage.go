@@ -75,7 +75,7 @@ func (d *differ) providerFacts(p *Provider) []fact {
 		for _, price := range []struct {
 			name string
 			usd  float64
-		}{{"input", p.Price.Input}, {"cached_input", p.Price.CachedInput}, {"cache_write", p.Price.CacheWrite}, {"output", p.Price.Output}} {
+		}{{"input", p.Price.Input}, {"cached_input", p.Price.CachedInput}, {"cache_write", p.Price.Written()}, {"output", p.Price.Output}} {
 			l.word("price."+price.name, strconv.FormatFloat(price.usd, 'g', -1, 64))
 		}
 	}

@@ -5,11 +5,11 @@ const OwnPrice = "price block"
 
 // Price is in US dollars for a million tokens.
 type Price struct {
-	Input       float64 `json:"input,case:ignore"`        // of tokens that are read
-	CachedInput float64 `json:"cached_input,case:ignore"` // of those of them that the server had kept
-	CacheWrite  float64 `json:"cache_write,omitzero"`     // of those of them that the server keeps from now on; 0: an older run's, which took them as Input
-	Output      float64 `json:"output,case:ignore"`       // of tokens that are written, those of thought among them
-	From        string  `json:"from,omitempty"`           // who says so: OwnPrice, "prices of 2026-01-31", "prices.json of 2026-01-31"
+	Input       float64  `json:"input,case:ignore"`        // of tokens that are read
+	CachedInput float64  `json:"cached_input,case:ignore"` // of those of them that the server had kept
+	CacheWrite  *float64 `json:"cache_write,omitempty"`    // of those of them that the server keeps from now on; nil: an older run's, which took them as Input
+	Output      float64  `json:"output,case:ignore"`       // of tokens that are written, those of thought among them
+	From        string   `json:"from,omitempty"`           // who says so: OwnPrice, "prices of 2026-01-31", "prices.json of 2026-01-31"
 }
 
 // Tokens are what a server counts. Cached and Written are parts of Input, which
@@ -35,21 +35,22 @@ func (p *Price) Of(t Tokens) float64 {
 	cached := min(t.Cached, t.Input)
 	written := min(t.Written, t.Input-cached)
 	plain := t.Input - cached - written
-	return (float64(plain)*p.Input + float64(cached)*p.CachedInput + float64(written)*p.written() + float64(t.Output)*p.Output) / 1e6
+	return (float64(plain)*p.Input + float64(cached)*p.CachedInput + float64(written)*p.Written() + float64(t.Output)*p.Output) / 1e6
 }
 
 // AtMost is what so many tokens cost when each of those that are read is of the
 // dearest kind.
 func (p *Price) AtMost(input, output int) float64 {
-	dearest := max(p.Input, p.CachedInput, p.written())
+	dearest := max(p.Input, p.CachedInput, p.Written())
 	return (float64(input)*dearest + float64(output)*p.Output) / 1e6
 }
 
-func (p *Price) written() float64 {
-	if p.CacheWrite == 0 {
+// Written is the price of those tokens of the input that the server keeps.
+func (p *Price) Written() float64 {
+	if p.CacheWrite == nil {
 		return p.Input
 	}
-	return p.CacheWrite
+	return *p.CacheWrite
 }
 
 // Bill is what attempts at completions came to, answered or not.

@@ -7,7 +7,7 @@ import (
 )
 
 func TestPriceOf(t *testing.T) {
-	price := &Price{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, Output: 15}
+	price := &Price{Input: 3, CachedInput: 0.3, CacheWrite: new(3.75), Output: 15}
 	tests := []struct {
 		name string
 		of   Tokens
@@ -26,6 +26,10 @@ func TestPriceOf(t *testing.T) {
 			t.Errorf("%s: %+v costs %v, want %v", test.name, test.of, got, test.want)
 		}
 	}
+	free := &Price{Input: 3, CachedInput: 0.3, CacheWrite: new(0.0), Output: 15}
+	if got := free.Of(Tokens{Input: 1_000_000, Written: 1_000_000}); got != 0 {
+		t.Errorf("what is kept costs %v by a price of 0 for it", got)
+	}
 	old := &Price{Input: 3, CachedInput: 0.3, Output: 15} // as a run of an older version left it
 	if got := old.Of(Tokens{Input: 1_000_000, Written: 1_000_000}); got != 3 {
 		t.Errorf("what is kept costs %v by a price that does not tell, want 3", got)
@@ -35,7 +39,7 @@ func TestPriceOf(t *testing.T) {
 func TestNothingCostsMoreThanAtMost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		usd := rapid.Float64Range(0, 100)
-		price := &Price{Input: usd.Draw(t, "input"), CachedInput: usd.Draw(t, "cached"), CacheWrite: usd.Draw(t, "write"), Output: usd.Draw(t, "output")}
+		price := &Price{Input: usd.Draw(t, "input"), CachedInput: usd.Draw(t, "cached"), CacheWrite: new(usd.Draw(t, "write")), Output: usd.Draw(t, "output")}
 		most := rapid.IntRange(0, 1_000_000)
 		input, output := most.Draw(t, "most in"), most.Draw(t, "most out")
 		of := Tokens{Input: rapid.IntRange(0, input).Draw(t, "in"), Cached: most.Draw(t, "of it cached"), Written: most.Draw(t, "of it written"), Output: rapid.IntRange(0, output).Draw(t, "out")}

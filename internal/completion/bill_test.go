@@ -41,15 +41,15 @@ func TestGoldenPrices(t *testing.T) {
 		want     string // dollars
 	}{
 		{"openai, most of it cached", openai.Provider(), `"api_key":"k"`, chat(`{"prompt_tokens":10000,"completion_tokens":1000,"total_tokens":11000,"prompt_tokens_details":{"cached_tokens":8000}}`),
-			dag.Price{Input: 2, CachedInput: 0.5, CacheWrite: 2, Output: 8}, "0.016000"},
+			dag.Price{Input: 2, CachedInput: 0.5, CacheWrite: new(2.0), Output: 8}, "0.016000"},
 		{"openai, cached tokens are not counted twice", openai.Provider(), `"api_key":"k"`, chat(`{"prompt_tokens":100000,"completion_tokens":0,"prompt_tokens_details":{"cached_tokens":100000}}`),
-			dag.Price{Input: 3, CachedInput: 0.3, CacheWrite: 3, Output: 15}, "0.030000"},
+			dag.Price{Input: 3, CachedInput: 0.3, CacheWrite: new(3.0), Output: 15}, "0.030000"},
 		{"openai, all that is written is paid, not thoughts alone", openai.Provider(), `"api_key":"k"`, chat(`{"prompt_tokens":1000,"completion_tokens":5000,"completion_tokens_details":{"reasoning_tokens":4000}}`),
-			dag.Price{Input: 1.25, CachedInput: 0.125, CacheWrite: 1.25, Output: 10}, "0.051250"},
+			dag.Price{Input: 1.25, CachedInput: 0.125, CacheWrite: new(1.25), Output: 10}, "0.051250"},
 		{"anthropic, read and written beside the input", anthropic.Provider(), `"api_key":"k"`, claude(`{"input_tokens":1000,"cache_creation_input_tokens":4000,"cache_read_input_tokens":20000,"output_tokens":500}`),
-			dag.Price{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, Output: 15}, "0.031500"},
+			dag.Price{Input: 3, CachedInput: 0.3, CacheWrite: new(3.75), Output: 15}, "0.031500"},
 		{"gemini, thoughts beside the answer", gemini.Provider(), `"api_key":"k"`, `{"candidates":[{"content":{"parts":[{"text":"x"}]},"finishReason":"STOP"}],"usageMetadata":{"promptTokenCount":2000,"cachedContentTokenCount":500,"candidatesTokenCount":100,"thoughtsTokenCount":900,"totalTokenCount":3000}}`,
-			dag.Price{Input: 0.3, CachedInput: 0.075, CacheWrite: 0.3, Output: 2.5}, "0.002988"},
+			dag.Price{Input: 0.3, CachedInput: 0.075, CacheWrite: new(0.3), Output: 2.5}, "0.002988"},
 		{"ollama", ollama.Provider(), ``, `{"model":"m","message":{"role":"assistant","content":"x"},"done":true,"done_reason":"stop","prompt_eval_count":1000,"eval_count":50}`,
 			dag.Price{}, "0.000000"},
 	}
@@ -84,7 +84,7 @@ func TestGoldenPrices(t *testing.T) {
 }
 
 func TestBillOf(t *testing.T) {
-	p := &dag.Provider{Name: "p", Price: &dag.Price{Input: 1, CachedInput: 0.1, CacheWrite: 2, Output: 10, From: "prices of 2026-01-31"}}
+	p := &dag.Provider{Name: "p", Price: &dag.Price{Input: 1, CachedInput: 0.1, CacheWrite: new(2.0), Output: 10, From: "prices of 2026-01-31"}}
 	reserved := cost{calls: 1, tokens: 300, usd: 0.004, input: 100, output: 200}
 	most := dag.Bill{Attempts: 1, Tokens: dag.Tokens{Input: 100, Output: 200}, Estimated: 1, USD: 0.004, Price: "prices of 2026-01-31"}
 	failed := func(kind proto.ProviderError_Kind) *proto.CompletionReply { return failure(kind, "m") }
@@ -165,7 +165,7 @@ func TestWorst(t *testing.T) {
 		{"with a schema", says("hi", ptr(int64(1))), `{"type":"object"}`, 0, 563, 1},
 	}
 	for _, test := range tests {
-		got := worst(test.r, []byte(test.schema), &dag.Provider{Longest: test.longest, Price: &dag.Price{Input: 1, CacheWrite: 2, Output: 10}})
+		got := worst(test.r, []byte(test.schema), &dag.Provider{Longest: test.longest, Price: &dag.Price{Input: 1, CacheWrite: new(2.0), Output: 10}})
 		usd := float64(2*test.in+10*test.outs) / 1e6 // as if all of it were written to the cache
 		if got.input != test.in || got.output != test.outs || got.tokens != test.in+test.outs || got.usd < usd-1e-12 || got.usd > usd+1e-12 {
 			t.Errorf("%s: %+v, want %d in, %d out, $%v", test.name, got, test.in, test.outs, usd)
@@ -178,7 +178,7 @@ func TestWorst(t *testing.T) {
 func TestABudgetIsNeverPassedWhateverCallsTake(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := dag.Budget{Calls: rapid.IntRange(1, 80).Draw(rt, "calls"), Tokens: rapid.IntRange(100, 20_000).Draw(rt, "tokens"), USD: rapid.Float64Range(0.001, 0.1).Draw(rt, "usd")}
-		p := &dag.Provider{Name: "p", Longest: 300, Price: &dag.Price{Input: 1, CachedInput: 0.1, CacheWrite: 2, Output: 5}}
+		p := &dag.Provider{Name: "p", Longest: 300, Price: &dag.Price{Input: 1, CachedInput: 0.1, CacheWrite: new(2.0), Output: 5}}
 		seed := rapid.Uint64().Draw(rt, "seed")
 		var bills struct {
 			sync.Mutex

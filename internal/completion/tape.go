@@ -24,13 +24,8 @@ type tape struct {
 }
 
 func openTape(path string) (*tape, error) {
-	t := &tape{path: path}
-	return t, t.open()
-}
-
-func (t *tape) open() (err error) {
-	t.file, err = os.OpenFile(t.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
-	return err
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	return &tape{path: path, file: f}, err
 }
 
 // held runs do while no other process writes to the file.
@@ -44,10 +39,25 @@ func (t *tape) held(do func() error) error {
 			err = do()
 			return errors.Join(err, flock.Unlock(t.file))
 		}
-		if err = errors.Join(err, t.file.Close(), t.open()); err != nil {
-			return err
+		if err == nil {
+			err = t.reopen()
+		}
+		if err != nil {
+			return errors.Join(err, flock.Unlock(t.file))
 		}
 	}
+}
+
+// reopen takes the file that the path names now; where it cannot, the old one stays,
+// and the next use tries again.
+func (t *tape) reopen() error {
+	now, err := openTape(t.path)
+	if err != nil {
+		return err
+	}
+	old := t.file
+	t.file = now.file
+	return old.Close() // and with it goes the lock of what is no longer the tape
 }
 
 // named tells whether the path still names the file that is open.

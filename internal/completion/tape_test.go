@@ -2,13 +2,16 @@ package completion
 
 import (
 	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -153,6 +156,38 @@ func TestNoRoomForACassette(t *testing.T) {
 	}
 	if names, err := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); err != nil || len(names) != 0 {
 		t.Errorf("there is left %q, %v", names, err)
+	}
+}
+
+// A tape whose path names no file that can be opened says so each time, and goes on
+// once it does.
+func TestATapeThatCannotBeReopened(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "c.jsonl")
+	tape, err := openTape(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tape.close()
+	write := func(line string) error { return tape.held(func() error { return tape.append([]byte(line + "\n")) }) }
+	if err := write("1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmp.Or(os.Remove(path), os.Mkdir(path, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := write("2"); !errors.Is(err, syscall.EISDIR) {
+			t.Errorf("got %v, want what keeps the file from being opened", err)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := write("3"); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := os.ReadFile(path); err != nil || string(b) != "3\n" {
+		t.Errorf("the file holds %q, %v", b, err)
 	}
 }
 

@@ -102,6 +102,7 @@ var diffEdits = []struct {
 	{name: "replay", edits: []swap{{old: `  replay      = "cassette.jsonl"`, new: ``}, {old: `usd   = 2.5`, new: ``}}, want: []string{`pipeline.replay: "cassette.jsonl" → `, `pipeline.budget.usd: 2.5 → `}},
 	{name: "a file of prices", edits: []swap{{old: `  replay      = `, new: "  prices = \"prices.json\"\n  replay = "}}, want: []string{`pipeline.prices:  → "prices.json"`}},
 	{name: "price of what is kept", edits: []swap{{old: `output = 2`, new: "output = 2\n    cache_write = 0.5"}}, want: []string{`provider writer.price.cache_write: 0.25 → 0.5`}},
+	{name: "what is kept is free", edits: []swap{{old: `output = 2`, new: "output = 2\n    cache_write = 0"}}, want: []string{`provider writer.price.cache_write: 0.25 → 0`}},
 	{name: "budget", edits: []swap{{old: `calls = 5000`, new: `tokens = 7`}}, want: []string{`pipeline.budget.tokens:  → 7`, `pipeline.budget.calls: 5000 → `}},
 	{name: "usd", edits: []swap{{old: `usd   = 2.5`, new: `usd   = 2`}}, want: []string{`pipeline.budget.usd: 2.5 → 2`}},
 	{name: "description", edits: []swap{{old: `"Mine topics, write cards, try`, new: `"Try`}}, want: []string{

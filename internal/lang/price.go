@@ -65,12 +65,13 @@ func (l *loader) ownPrice(b *body) *dag.Price {
 		return nil
 	}
 	q := l.open(block, priceShape)
-	p := &dag.Price{Input: q.price("input"), CachedInput: q.price("cached_input"), CacheWrite: q.price("cache_write"), Output: q.price("output"), From: dag.OwnPrice}
+	p := &dag.Price{Input: q.price("input"), CachedInput: q.price("cached_input"), Output: q.price("output"), From: dag.OwnPrice}
 	if !q.has("cached_input") {
 		p.CachedInput = p.Input
 	}
-	if !q.has("cache_write") {
-		p.CacheWrite = p.Input
+	p.CacheWrite = &p.Input
+	if q.has("cache_write") {
+		p.CacheWrite = new(q.price("cache_write"))
 	}
 	return p
 }

@@ -160,12 +160,12 @@ func matches(s, form string) bool {
 }
 
 func (m Model) price(from string) *dag.Price {
-	p := &dag.Price{Input: *m.Input, CachedInput: *m.Input, CacheWrite: *m.Input, Output: *m.Output, From: from}
+	p := &dag.Price{Input: *m.Input, CachedInput: *m.Input, CacheWrite: m.Input, Output: *m.Output, From: from}
 	if m.CachedInput != nil {
 		p.CachedInput = *m.CachedInput
 	}
 	if m.CacheWrite != nil {
-		p.CacheWrite = *m.CacheWrite
+		p.CacheWrite = m.CacheWrite
 	}
 	return p
 }

@@ -25,7 +25,7 @@ func provider(source, model, config string) *dag.Provider {
 
 func TestOf(t *testing.T) {
 	const from = "prices of 2025-11-01"
-	mini := &dag.Price{Input: 0.25, CachedInput: 0.025, CacheWrite: 0.25, Output: 2, From: from}
+	mini := &dag.Price{Input: 0.25, CachedInput: 0.025, CacheWrite: new(0.25), Output: 2, From: from}
 	official := `{"base_url":"https://api.openai.com/v1"}`
 	tests := []struct {
 		name string
@@ -35,14 +35,14 @@ func TestOf(t *testing.T) {
 		{"by its name", provider("builtin/openai", "gpt-5-mini", official), mini},
 		{"by its name and a date", provider("builtin/openai", "gpt-5-mini-2025-08-07", official), mini},
 		{"a date without dashes", provider("builtin/anthropic", "claude-sonnet-4-5-20250929", `{"base_url":"https://api.anthropic.com"}`),
-			&dag.Price{Input: 3, CachedInput: 0.3, CacheWrite: 3.75, Output: 15, From: from}},
-		{"a dated name that stands there itself", provider("builtin/openai", "gpt-4o-2024-05-13", official), &dag.Price{Input: 5, CachedInput: 5, CacheWrite: 5, Output: 15, From: from}},
+			&dag.Price{Input: 3, CachedInput: 0.3, CacheWrite: new(3.75), Output: 15, From: from}},
+		{"a dated name that stands there itself", provider("builtin/openai", "gpt-4o-2024-05-13", official), &dag.Price{Input: 5, CachedInput: 5, CacheWrite: new(5.0), Output: 15, From: from}},
 		{"no price of cached tokens is that of input", provider("builtin/gemini", "gemini-2.5-flash", `{"base_url":"https://generativelanguage.googleapis.com"}`),
-			&dag.Price{Input: 0.3, CachedInput: 0.3, CacheWrite: 0.3, Output: 2.5, From: from}},
-		{"local", provider("builtin/ollama", "whatever", `{"base_url":"http://127.0.0.1:11434"}`), &dag.Price{From: from}},
-		{"a machine of one's own", provider("builtin/ollama", "whatever", `{"base_url":"http://big.lan"}`), &dag.Price{From: from}},
+			&dag.Price{Input: 0.3, CachedInput: 0.3, CacheWrite: new(0.3), Output: 2.5, From: from}},
+		{"local", provider("builtin/ollama", "whatever", `{"base_url":"http://127.0.0.1:11434"}`), &dag.Price{CacheWrite: new(0.0), From: from}},
+		{"a machine of one's own", provider("builtin/ollama", "whatever", `{"base_url":"http://big.lan"}`), &dag.Price{CacheWrite: new(0.0), From: from}},
 		{"its cloud", provider("builtin/ollama", "whatever", `{"base_url":"https://ollama.com"}`), nil},
-		{"no configuration", provider("builtin/echo", "echo", ""), &dag.Price{From: from}},
+		{"no configuration", provider("builtin/echo", "echo", ""), &dag.Price{CacheWrite: new(0.0), From: from}},
 		{"another end of the name", provider("builtin/openai", "gpt-5-mini-preview", official), nil},
 		{"half a date", provider("builtin/openai", "gpt-5-mini-2025-08", official), nil},
 		{"a longer date", provider("builtin/openai", "gpt-5-mini-2025-08-071", official), nil},
@@ -75,7 +75,7 @@ func TestTheUsersTableIsAskedFirst(t *testing.T) {
 	}
 	tables := Tables{{own, "prices.json"}, Builtin()}
 	gateway := `{"base_url":"https://gateway.example.com/v1"}`
-	want := &dag.Price{Input: 1, CachedInput: 0.5, CacheWrite: 2, Output: 3, From: "prices.json of 2026-01-31"}
+	want := &dag.Price{Input: 1, CachedInput: 0.5, CacheWrite: new(2.0), Output: 3, From: "prices.json of 2026-01-31"}
 	if diff := cmp.Diff(want, tables.Of(provider("builtin/openai", "gpt-5-mini", gateway))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -102,8 +102,8 @@ func TestBuiltinIsPlausible(t *testing.T) {
 				t.Errorf("%s %s: output costs %v times as much as input", g.Plugin, name, p.Output/p.Input)
 			case p.CachedInput > p.Input || p.CachedInput < p.Input/10-1e-12:
 				t.Errorf("%s %s: cached input costs %v of %v", g.Plugin, name, p.CachedInput, p.Input)
-			case p.CacheWrite < p.Input || p.CacheWrite > 1.25*p.Input+1e-12:
-				t.Errorf("%s %s: input that is kept costs %v of %v", g.Plugin, name, p.CacheWrite, p.Input)
+			case p.Written() < p.Input || p.Written() > 1.25*p.Input+1e-12:
+				t.Errorf("%s %s: input that is kept costs %v of %v", g.Plugin, name, p.Written(), p.Input)
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func FuzzRead(f *testing.F) {
 		for _, g := range table.Prices {
 			for name := range g.Models {
 				p := Tables{{table, "x"}}.Of(provider(g.Plugin, name, ""))
-				if p != nil && (p.Input < 0 || p.CacheWrite > Dearest || math.IsNaN(p.Output)) {
+				if p != nil && (p.Input < 0 || p.Written() > Dearest || math.IsNaN(p.Output)) {
 					t.Fatalf("%s %s costs %+v", g.Plugin, name, p)
 				}
 			}
