@@ -20,7 +20,10 @@ source "topics" {
 stage "writer" { # each stage runs in a process of its own and cannot write files
   plugin   = plugin.prompt
   provider = provider.model
-  config { template = file("prompts/writer.md") }
+  config {
+    template = file("prompts/writer.md")
+    data     = true # the item never stands among the instructions
+  }
   output { schema = "schemas/note.json" }
 }
 
@@ -32,7 +35,10 @@ route "written" {
 stage "judge" {
   plugin   = plugin.prompt
   provider = provider.model
-  config { template = file("prompts/judge.md") }
+  config {
+    template = file("prompts/judge.md")
+    data     = true
+  }
   output { schema = "schemas/verdict.json" }
   outcomes = ["keep", "drop"]
   outcome  = output.verdict
