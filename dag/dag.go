@@ -116,8 +116,11 @@ type PluginInfo struct {
 	// without a start, by that and the schema of the stage's output (empty: none);
 	// nil: only its process can tell.
 	CheckConfig func(config, outputSchema []byte) []ConfigProblem `json:"-"`
-	// CheckProvider is the same of a provider: by the model and the configuration of
-	// a block, with its secrets in it.
+	// Reads tells which names a stage's configuration reads of the input of a visit;
+	// nil: the plugin does not say.
+	Reads func(config []byte) []ConfigRead `json:"-"`
+	// CheckProvider is what CheckConfig is, of a provider: by the model and the
+	// configuration of a block, with its secrets in it.
 	CheckProvider func(model string, config []byte) []ConfigProblem `json:"-"`
 	// Asks tells what a stage's configuration asks of its model; nil: the plugin
 	// does not say.
@@ -161,6 +164,13 @@ type ConfigProblem struct {
 	Summary string
 	Detail  string
 	Warning bool
+}
+
+// ConfigRead is what a configuration reads of the input of a visit.
+type ConfigRead struct {
+	Path         []string // as that of a ConfigProblem
+	Names        []string // of an attribute of the input, of one in that, …
+	Line, Column int      // of the configuration's text, from 1
 }
 
 // ConfigField is one attribute, or nested block, of a plugin's configuration.

@@ -189,6 +189,24 @@ func (l *loader) checkConfig(s *dag.Stage, b *body) {
 	l.showProblems(s.Info.CheckConfig(whole, schema), places)
 }
 
+// checkReads shows which names a stage's configuration reads that its input never has.
+func (l *loader) checkReads(s *dag.Stage, b *body) {
+	if s.Info == nil || s.Info.Reads == nil || s.Config.IsNull() {
+		return
+	}
+	whole, err := dag.WholeConfig(s.Config, s.Unkeyed, nil)
+	if err != nil {
+		return // it is complained of already
+	}
+	input, places := l.types.given(s, b.expr("input")), configPlaces(b)
+	for _, read := range s.Info.Reads(whole) {
+		if lacks := input.t.Lacks("the input", read.Names); lacks != "" {
+			at := places[strings.Join(read.Path, ".")]
+			l.error(at, unknownAttribute, fmt.Sprintf("line %d, column %d: %s", read.Line, read.Column, lacks))
+		}
+	}
+}
+
 // checkProvider shows what the plugin of a provider block has to say of it where it
 // can be asked without a start. A variable that is not set stands for any text: that
 // it is missing is told elsewhere, where it matters.

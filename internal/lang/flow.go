@@ -181,6 +181,15 @@ func (f *flow) schema(s dag.Schema) known {
 	return k
 }
 
+// given is the input of a stage's visits: what its attribute `input` makes, and the
+// item where that is nil.
+func (f *flow) given(s *dag.Stage, input hclsyntax.Expression) known {
+	if input == nil {
+		return f.item(f.before[s])
+	}
+	return f.path(s, input, unknown)
+}
+
 // path follows `output.a.b` into the schema of the output, `item.a` into that of
 // the item, also as members of an object.
 func (f *flow) path(s *dag.Stage, e hclsyntax.Expression, output known) known {

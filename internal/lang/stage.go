@@ -57,6 +57,7 @@ func (l *loader) loadStage(s *dag.Stage, block *hclsyntax.Block) {
 	s.Code = b.code("code")
 	before, after := place{kind: atStage, stage: s}, place{kind: atOutput, stage: s}
 	b.later("input", expr.WantDocument, before, func(x dag.Expr) { s.Input = x })
+	l.compileLater(task{then: func() { l.checkReads(s, b) }})
 	b.later("outcome", expr.WantText, after, func(x dag.Expr) {
 		s.Outcome = x
 		l.outcomeWords(s, b, x)

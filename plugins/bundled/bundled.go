@@ -32,6 +32,7 @@ type plugin struct {
 	calls    func(config []byte) int               // of a stage that asks for completions
 	advise   func(sdk.Config) sdk.Diagnostics      // of a stage that can tell what is likely not meant; nil: none
 	asks     func(config []byte) ([]string, int64) // and what it asks of its model
+	reads    func(config []byte) []prompt.Read     // and what of its input; nil: it does not say
 }
 
 var plugins = map[string]plugin{
@@ -41,7 +42,7 @@ var plugins = map[string]plugin{
 	"gemini":    {provider: gemini.Provider},
 	"ollama":    {provider: ollama.Provider},
 	"openai":    {provider: openai.Provider},
-	"prompt":    {stage: prompt.Stage, calls: prompt.CallsPerVisit, advise: prompt.Advise, asks: prompt.Asks},
+	"prompt":    {stage: prompt.Stage, calls: prompt.CallsPerVisit, advise: prompt.Advise, asks: prompt.Asks, reads: prompt.Reads},
 }
 
 // Names lists the bundled plugins, sorted: NAME of builtin/NAME.
@@ -58,7 +59,7 @@ func Info(name string) (*dag.PluginInfo, bool) {
 		return &dag.PluginInfo{
 			Name: i.Name, Version: i.Version, Behaviour: i.Behaviour, Kind: "stage", Config: fields(i.Config),
 			Outcomes: i.Outcomes, Codes: codes(i.Codes), Deterministic: i.Deterministic, Services: i.Services, Batches: i.Batches,
-			CallsPerVisit: p.calls, Asks: askedOf(p.asks),
+			CallsPerVisit: p.calls, Asks: askedOf(p.asks), Reads: readBy(p.reads),
 		}, true
 	}
 	i := p.provider().Info
@@ -75,6 +76,18 @@ func askedOf(asks func([]byte) ([]string, int64)) func([]byte) dag.Asked {
 	return func(config []byte) dag.Asked {
 		of, maxTokens := asks(config)
 		return dag.Asked{Of: of, MaxTokens: maxTokens}
+	}
+}
+
+func readBy(reads func([]byte) []prompt.Read) func([]byte) []dag.ConfigRead {
+	if reads == nil {
+		return nil
+	}
+	return func(config []byte) (all []dag.ConfigRead) {
+		for _, r := range reads(config) {
+			all = append(all, dag.ConfigRead{Path: []string{r.Attribute}, Names: r.Path, Line: r.Line, Column: r.Column})
+		}
+		return all
 	}
 }
 

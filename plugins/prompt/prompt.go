@@ -86,6 +86,41 @@ func Asks(raw []byte) (asks []string, maxTokens int64) {
 	return asks, maxTokens
 }
 
+// Read is a name, or a path of names, that a configuration reads of the input.
+type Read struct {
+	Attribute    string // of the configuration: "template", "system"
+	Path         []string
+	Line, Column int // of the attribute's text, from 1
+}
+
+// Reads tells what a stage's configuration reads of each input by name; nothing of one
+// that cannot be used. What stands in a range or a with is read of a part of the
+// input, and left out.
+func Reads(raw []byte) []Read {
+	var conf config
+	if err := (sdk.Config{JSON: raw}).Into(&conf); err != nil {
+		return nil
+	}
+	var all []Read
+	for _, text := range []struct {
+		attribute string
+		source    *string
+	}{{"system", conf.System}, {"template", &conf.Template}} {
+		if text.source == nil {
+			continue
+		}
+		t, err := CompileTemplate(*text.source)
+		if err != nil {
+			return nil
+		}
+		for _, n := range t.names {
+			line, column := place(t.source, int(n.at))
+			all = append(all, Read{text.attribute, n.path, line, column})
+		}
+	}
+	return all
+}
+
 type config struct {
 	Template    string   `json:"template"`
 	System      *string  `json:"system"`

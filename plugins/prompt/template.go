@@ -26,6 +26,13 @@ type Template struct {
 	source string
 	tmpl   *template.Template
 	reads  *parse.Pos // where it first reads its document; nil: nowhere
+	names  []named    // that it reads of the document itself
+}
+
+// named is a path of names into the document, at a byte offset of the source.
+type named struct {
+	at   parse.Pos
+	path []string
 }
 
 // TemplateError says where in a template something is wrong, and what.
@@ -65,7 +72,7 @@ func CompileTemplate(source string) (*Template, error) {
 	if r.err != nil {
 		return nil, r.err
 	}
-	t := &Template{source: source, reads: r.reads}
+	t := &Template{source: source, reads: r.reads, names: r.names}
 	tmpl, err := template.New(name).Funcs(t.functions()).AddParseTree(name, tree)
 	if err != nil {
 		return nil, &TemplateError{Line: 1, Reason: err.Error()}
@@ -171,11 +178,16 @@ type rewriter struct {
 	source string
 	err    error      // the first
 	reads  *parse.Pos // of the document, the first
+	names  []named    // of the document
+	inner  int        // how many with and range are around, in which the dot is another
 }
 
-func (r *rewriter) read(at parse.Pos) {
+func (r *rewriter) read(at parse.Pos, path []string) {
 	if r.reads == nil {
 		r.reads = &at
+	}
+	if len(path) > 0 {
+		r.names = append(r.names, named{at, path})
 	}
 }
 
@@ -203,10 +215,10 @@ func (r *rewriter) node(n parse.Node) {
 		r.branch(&n.BranchNode)
 	case *parse.RangeNode:
 		text := source(n.Pipe)
-		r.branch(&n.BranchNode)
+		r.inside(&n.BranchNode)
 		n.Pipe.Cmds = append(n.Pipe.Cmds, call(n.Pipe.Pos, "_range", number(n.Pipe.Pos), literal(n.Pipe.Pos, text)))
 	case *parse.WithNode:
-		r.branch(&n.BranchNode)
+		r.inside(&n.BranchNode)
 	case *parse.TemplateNode:
 		r.fail(n.Pos, "template is not supported: a prompt is one template")
 	}
@@ -224,6 +236,15 @@ func source(p *parse.PipeNode) string {
 func (r *rewriter) branch(n *parse.BranchNode) {
 	r.pipe(n.Pipe)
 	r.node(n.List)
+	r.node(n.ElseList)
+}
+
+// inside is a branch whose list has a dot of its own.
+func (r *rewriter) inside(n *parse.BranchNode) {
+	r.pipe(n.Pipe)
+	r.inner++
+	r.node(n.List)
+	r.inner--
 	r.node(n.ElseList)
 }
 
@@ -273,16 +294,20 @@ func (r *rewriter) argument(n parse.Node, first bool) parse.Node {
 		if len(n.Ident) > 1 { // the parser gives such a node the place of its second name
 			start -= parse.Pos(1 + len(n.Ident[0]))
 		}
-		r.read(start)
+		path := n.Ident
+		if r.inner > 0 {
+			path = nil // of a part of the document
+		}
+		r.read(start, path)
 		return lookUp(start, &parse.DotNode{NodeType: parse.NodeDot, Pos: n.Pos}, "", n.Ident)
 	case *parse.DotNode:
-		r.read(n.Pos)
+		r.read(n.Pos, nil)
 	case *parse.VariableNode:
 		if start := n.Pos; n.Ident[0] == "$" {
 			if len(n.Ident) > 1 { // it has the place of its second name
 				start--
 			}
-			r.read(start)
+			r.read(start, n.Ident[1:])
 		}
 		if len(n.Ident) > 1 {
 			return lookUp(n.Pos, &parse.VariableNode{NodeType: parse.NodeVariable, Pos: n.Pos, Ident: n.Ident[:1]}, n.Ident[0], n.Ident[1:])

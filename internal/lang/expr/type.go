@@ -1,11 +1,14 @@
 package expr
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/penstock-run/penstock/internal/diag"
 )
 
 // kind is the shape of a value as far as it is known.
@@ -95,6 +98,26 @@ func Enum(values ...string) *Type {
 func (t *Type) Member(name string) *Type {
 	at, _, _ := orAny(t).attribute(name)
 	return at
+}
+
+// Lacks says which name of a path into t can never be there, where t is called what;
+// empty: each of them may be.
+func (t *Type) Lacks(what string, path []string) string {
+	t = orAny(t)
+	for i, name := range path {
+		if t.kind != kindObject {
+			return "" // open, or no matter of names
+		}
+		at, _, known := t.attribute(name)
+		if !known {
+			if i > 0 {
+				what = strings.Join(path[:i], ".")
+			}
+			return join(fmt.Sprintf("%s has no attribute %q.", what, name), diag.DidYouMean(name, t.names()))
+		}
+		t = at
+	}
+	return ""
 }
 
 // Elem is what is known of the elements of a list.
