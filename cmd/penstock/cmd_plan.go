@@ -72,7 +72,7 @@ func (c *command) plan(ctx context.Context, f runFlags, p planFlags) error {
 	case p.out != "":
 		plan, err = c.writePlan(ctx, o, p.out)
 	case p.items || p.item != "":
-		plan, err = engine.PlanItems(ctx, o)
+		plan, err = engine.PlanItems(ctx, o, p.item)
 	default:
 		plan, err = engine.Plan(ctx, o)
 	}
@@ -83,7 +83,8 @@ func (c *command) plan(ctx context.Context, f runFlags, p planFlags) error {
 		plan.Visits = nil
 	}
 	if p.item != "" {
-		if plan.Visits = visitsOf(plan.Visits, p.item); len(plan.Visits) == 0 && !c.known(p.item) {
+		plan.Visits = visitsOf(plan.Visits, p.item)
+		if len(plan.Visits) == 0 && plan.LeftOut == (engine.LeftOut{}) && !c.known(p.item) {
 			return notPlanned(p.item)
 		}
 	}
@@ -153,7 +154,7 @@ func visitsOf(all []engine.PlannedVisit, item string) []engine.PlannedVisit {
 
 func notPlanned(item string) error {
 	return &dag.Error{Op: "plan item", Subject: item, Kind: dag.KindConfig,
-		Err: errors.New("no source has it"), Hint: "penstock plan --items"}
+		Err: errors.New("no source has it, and no run has made it"), Hint: "penstock plan --items"}
 }
 
 // affordable is exit 3 where the money may be more than --max-usd allows.

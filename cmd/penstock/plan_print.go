@@ -40,9 +40,12 @@ func (c *command) printPlan(plan *engine.Planned, g *dag.Graph, f planFlags, ref
 	switch {
 	case f.routes:
 		printRoutes(p, routes)
+	case f.item != "" && len(plan.Visits) == 0 && !c.known(f.item):
+		p.Line("nothing is planned of %s", ui.Clean(f.item))
+		printLeftOut(p, plan.LeftOut)
 	case f.item != "" && len(plan.Visits) == 0:
 		p.Line("nothing to do: %s is as it was; `%s` tells how it ended", ui.Clean(f.item), dag.Command("penstock", "why", f.item))
-	case f.items || f.item != "":
+	case len(plan.Visits) > 0:
 		printVisits(p, plan.Visits)
 	case plan.Empty() && plan.Blocked == 0:
 		p.Line("nothing to do: %s as they were", count(plan.Items, "item is", "items are"))

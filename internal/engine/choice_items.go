@@ -95,6 +95,9 @@ const nearMost = 10_000
 // anything is started. It reads the sources no further than it must.
 func (e *engine) checkItems() error {
 	left := e.choice.named()
+	if e.planning != nil && e.planning.how.item != "" {
+		left = append(left, namedItem{"plan " + e.planning.how.item, e.planning.how.item, true})
+	}
 	if len(left) == 0 {
 		return nil
 	}

@@ -269,7 +269,7 @@ route "judge" {
 			if tt.class != "" {
 				change = append(change, func(o *Options) { o.Choice.Retry = []string{tt.class} })
 			}
-			plan, err := PlanItems(t.Context(), w.options(change))
+			plan, err := PlanItems(t.Context(), w.options(change), "")
 			if err != nil {
 				t.Fatal(err)
 			}

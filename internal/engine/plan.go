@@ -98,14 +98,16 @@ func Plan(ctx context.Context, o Options) (*Planned, error) {
 	return plan(ctx, o, looking{visits: reasonsAsked})
 }
 
-// PlanItems is Plan with every visit of every item, and the reasons of each.
-func PlanItems(ctx context.Context, o Options) (*Planned, error) {
-	return plan(ctx, o, looking{whole: true})
+// PlanItems is Plan with every visit of every item, and the reasons of each. It fails
+// where item, if it is not empty, is neither one of a source nor below one.
+func PlanItems(ctx context.Context, o Options, item string) (*Planned, error) {
+	return plan(ctx, o, looking{whole: true, item: item})
 }
 
 // looking is how closely a plan looks.
 type looking struct {
 	whole  bool                // keep every visit, with its reasons
+	item   string              // that a source must have; empty: none
 	frozen bool                // a visit that lacks a secret is one that would be made
 	visits int                 // else: of a stage whose reasons are looked up
 	at     func(*engine) error // called after the walk, while all is open; may be nil

@@ -169,7 +169,7 @@ func (e *edited) did(what string) { e.done = append(e.done, what) }
 func (e *edited) planAndRun() {
 	e.t.Helper()
 	flags := func(o *Options) { o.Force, o.Choice = e.force, e.choice }
-	whole, err := PlanItems(e.t.Context(), e.options([]func(*Options){flags}))
+	whole, err := PlanItems(e.t.Context(), e.options([]func(*Options){flags}), "")
 	if err != nil {
 		e.t.Fatal(err)
 	}
